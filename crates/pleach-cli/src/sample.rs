@@ -188,7 +188,10 @@ fn candidates(root: &JSONSchemaProps, object: &Value, error: &FieldError, keep: 
     // Leave the field itself out, or the one that holds it.
     for end in (1..=steps.len()).rev() {
         let mut changed = object.clone();
-        if !is_kept(&join(&steps[..end])) && steps[0] != "metadata" && remove(&mut changed, &steps[..end]) {
+        if !is_kept(&printed_path(&steps[..end]))
+            && steps[0] != "metadata"
+            && remove(&mut changed, &steps[..end])
+        {
             out.push(changed);
         }
     }
@@ -211,7 +214,8 @@ pub(crate) fn steps(path: &str) -> Vec<String> {
     path.split(['.', '[', ']']).filter(|step| !step.is_empty()).map(ToOwned::to_owned).collect()
 }
 
-fn join(steps: &[String]) -> String {
+/// A path as errors print it.
+pub(crate) fn printed_path(steps: &[String]) -> String {
     let mut out = String::new();
     for step in steps {
         if step.parse::<usize>().is_ok() && !out.is_empty() {

@@ -27,26 +27,15 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<(), Rejection> {
-        let attributes =
-            AdmissionAttributes::new(target, target.name(), RequestOptions::Create(options), context);
-        let admission = self.begin_admission(&attributes).await?;
-        let mut binding = binding;
-        if admission.is_some() {
-            binding = self
-                .mutating_admission(&attributes, Some(binding), None, context)
-                .await?
-                .0
-                .unwrap_or_default();
-        }
-        if ObjectMeta::of(&binding).name() != target.name() {
-            return Err(Rejection::BadRequest("name in URL does not match name in Binding object".into()));
-        }
-        if let Some(error) = requests::binding_error(&binding) {
-            return Err(Rejection::Plain(error));
-        }
-        if admission.is_some() {
-            self.validating_admission(&attributes, Some(&binding), None, context).await?;
-        }
+        let admitted = self.admit_body(target, binding, options, context, |binding| {
+            if ObjectMeta::of(binding).name() != target.name() {
+                return Err(Rejection::BadRequest(
+                    "name in URL does not match name in Binding object".into(),
+                ));
+            }
+            requests::binding_error(binding).map_or(Ok(()), |error| Err(Rejection::Plain(error)))
+        });
+        let binding = admitted.await?;
         let pod = Target { subresource: Subresource::None, ..target.clone() };
         let (meta, now) = (ObjectMeta::of(&binding), self.now());
         let uid = (!meta.uid().is_empty()).then(|| meta.uid());
@@ -74,23 +63,15 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<(), Rejection> {
-        let attributes =
-            AdmissionAttributes::new(target, target.name(), RequestOptions::Create(options), context);
-        let admission = self.begin_admission(&attributes).await?;
-        let mut eviction = eviction;
-        if admission.is_some() {
-            eviction = self
-                .mutating_admission(&attributes, Some(eviction), None, context)
-                .await?
-                .0
-                .unwrap_or_default();
-        }
-        if ObjectMeta::of(&eviction).name() != target.name() {
-            return Err(Rejection::BadRequest("name in URL does not match name in Eviction object".into()));
-        }
-        if admission.is_some() {
-            self.validating_admission(&attributes, Some(&eviction), None, context).await?;
-        }
+        let admitted = self.admit_body(target, eviction, options, context, |eviction| {
+            if ObjectMeta::of(eviction).name() != target.name() {
+                return Err(Rejection::BadRequest(
+                    "name in URL does not match name in Eviction object".into(),
+                ));
+            }
+            Ok(())
+        });
+        admitted.await?;
         let pod = Target { subresource: Subresource::None, ..target.clone() };
         for _ in 0..CONFLICT_RETRIES {
             let object = self.pod(&pod).await?;
@@ -108,6 +89,29 @@ impl Engine {
             }
         }
         Err(conflict(&pod))
+    }
+
+    /// Admission of a body that is not stored: mutating, then `validate`, then validating.
+    async fn admit_body(
+        &self,
+        target: &Target,
+        mut body: Value,
+        options: &WriteOptions,
+        context: &mut Context,
+        validate: impl Fn(&Value) -> Result<(), Rejection>,
+    ) -> Result<Value, Rejection> {
+        let attributes =
+            AdmissionAttributes::new(target, target.name(), RequestOptions::Create(options), context);
+        let admission = self.begin_admission(&attributes).await?;
+        if admission.is_some() {
+            let (mutated, ..) = self.mutating_admission(&attributes, Some(body), None, context).await?;
+            body = mutated.unwrap_or_default();
+        }
+        validate(&body)?;
+        if admission.is_some() {
+            self.validating_admission(&attributes, Some(&body), None, context).await?;
+        }
+        Ok(body)
     }
 
     async fn pod(&self, target: &Target) -> Result<Value, Rejection> {

@@ -13,6 +13,7 @@ use http::header::{ACCEPT, DATE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use pleach_auth::user::UNAUTHENTICATED;
 use pleach_auth::{Answer, Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
+use pleach_engine::options::Context;
 use pleach_engine::{Engine, Rejection, audit};
 use pleach_go::url::unescape_path;
 use pleach_json::Map;
@@ -77,6 +78,16 @@ impl<'a> Call<'a> {
         let attributes = Attributes { user, verb, path, resource };
         Self { method, attributes, kind, is_named, query, headers, cbor: false, request_uri: path }
     }
+
+    /// The context of the request for the engine, without warnings.
+    pub fn context(&self) -> Context {
+        Context {
+            user: self.attributes.user.clone(),
+            user_agent: self.header(USER_AGENT).unwrap_or_default().into(),
+            warnings: Vec::new(),
+        }
+    }
+
     /// A header as text.
     pub fn header(&self, name: impl http::header::AsHeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())

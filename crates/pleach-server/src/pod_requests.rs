@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use http::Response;
-use http::header::USER_AGENT;
 use pleach_auth::{ResourceAttributes, Verb};
 use pleach_engine::catalog::ServedKind;
 use pleach_engine::kinds::pod::requests::{BINDING, EVICTION, container_of};
@@ -54,11 +53,7 @@ pub async fn serve(
     info: &ResourceAttributes<'_>,
     body: &mut Unread,
 ) -> Response<Body> {
-    let mut context = Context {
-        user: call.attributes.user.clone(),
-        user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
-        warnings: Vec::new(),
-    };
+    let mut context = call.context();
     let format = error_format(call);
     let mut response = match answer(app, call, info, body, &mut context).await {
         Ok(Answer::Done) => {

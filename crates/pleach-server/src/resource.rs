@@ -8,7 +8,6 @@ mod verbs;
 use std::sync::Arc;
 
 use http::Response;
-use http::header::USER_AGENT;
 use pleach_auth::{ResourceAttributes, Verb};
 use pleach_engine::audit;
 use pleach_engine::catalog::ServedKind;
@@ -45,11 +44,8 @@ pub async fn serve(
     let verb = &call.attributes.verb;
     let Some((kind, version)) = find(app, info, verb) else { return unknown(app, call, info) };
     labels.set(verb, &kind, version, info.subresource);
-    let mut context = Context {
-        user: call.attributes.user.clone(),
-        user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
-        warnings: kind.versions[version].deprecation.iter().map(ToString::to_string).collect(),
-    };
+    let mut context = call.context();
+    context.warnings.extend(kind.versions[version].deprecation.iter().map(ToString::to_string));
     if !context.warnings.is_empty() {
         audit::annotate(DEPRECATED, || "true".into());
     }

@@ -9,7 +9,6 @@ mod validate;
 use std::sync::Arc;
 
 use http::Response;
-use http::header::USER_AGENT;
 use pleach_auth::ResourceAttributes;
 use pleach_engine::catalog::ServedKind;
 use pleach_engine::kind::Kind;
@@ -89,11 +88,7 @@ pub fn find(info: &ResourceAttributes<'_>) -> Option<Review> {
 
 /// Serves a review.
 pub async fn serve(app: &App, call: &Call<'_>, review: Review, body: &mut Unread) -> Response<Body> {
-    let mut context = Context {
-        user: call.attributes.user.clone(),
-        user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
-        warnings: Vec::new(),
-    };
+    let mut context = call.context();
     let answer = match routed(call, review).and_then(|()| agree_on_unstored(call)) {
         Ok(format) => answer(app, call, review, body, &mut context).await.map(|answer| (answer, format)),
         Err(rejection) => Err(rejection),

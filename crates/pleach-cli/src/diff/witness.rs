@@ -10,7 +10,7 @@ use pleach_schema::{JSONSchemaProps, Record};
 use super::Witness;
 use crate::catalog::{DefinedVersion, Definition};
 use crate::object;
-use crate::sample::{Extent, at, draft, judge, put, remove, repair, repair_keeping, value};
+use crate::sample::{Extent, at, draft, judge, printed_path, put, remove, repair, repair_keeping, value};
 
 /// One step into an object, whichever item or key it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Witnesses<'_> {
 
     /// Whether the old CRD accepts an object with all of it, and the new one drops the value at `path`.
     fn loses(&self, mut object: Value, path: &[String]) -> Option<Witness> {
-        let kept = [printed(path)];
+        let kept = [printed_path(path)];
         if !repair_keeping(self.old_version, &mut object, &kept).is_empty() {
             return None;
         }
@@ -138,7 +138,7 @@ impl Witnesses<'_> {
     /// Whether the old CRD accepts it, after repairs elsewhere, and neither the old one with the
     /// change nor the new one does.
     fn check(&self, mut object: Value, path: &[String], edited: &DefinedVersion) -> Option<Witness> {
-        let kept = [printed(path)];
+        let kept = [printed_path(path)];
         let kept: &[String] = if path.is_empty() { &[] } else { &kept };
         if !repair_keeping(self.old_version, &mut object, kept).is_empty() {
             return None;
@@ -197,19 +197,4 @@ fn merge(object: &mut Value, from: Value) {
             }
         }
     }
-}
-
-fn printed(path: &[String]) -> String {
-    let mut out = String::new();
-    for step in path {
-        if step.parse::<usize>().is_ok() {
-            out.push_str(&format!("[{step}]"));
-        } else {
-            if !out.is_empty() {
-                out.push('.');
-            }
-            out.push_str(step);
-        }
-    }
-    out
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pleach_go::json::Omit;
 use pleach_json::{Map, Value, json};
 
+use super::schema::struct_schema;
 use super::{FieldDef, TypeDef, TypeExpr, get};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -40,24 +41,9 @@ impl Components {
     }
 
     fn of_struct(&mut self, def: &'static TypeDef) -> Value {
-        let mut properties = Map::new();
-        let mut required: Vec<Value> = Vec::new();
-        for (_, field) in def.flat() {
-            properties.insert(field.name, self.of_field(field));
-            if field.required {
-                required.push(field.name.into());
-            }
-        }
-        let mut schema = Map::new();
-        schema.insert("type", "object");
-        if !properties.is_empty() {
-            schema.insert("properties", properties);
-        }
-        if !required.is_empty() {
-            schema.insert("required", required);
-        }
-        if def.atomic {
-            schema.insert("x-kubernetes-map-type", "atomic");
+        let mut schema = struct_schema(def, |field| self.of_field(field));
+        if schema.get("properties").and_then(Value::as_object).is_some_and(Map::is_empty) {
+            schema.remove("properties");
         }
         schema.into()
     }

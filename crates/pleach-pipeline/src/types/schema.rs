@@ -53,10 +53,18 @@ fn of_struct(name: &str, quantities: Quantities, outer: Option<&Struct<'_>>) -> 
     let is_recursive = outer.is_some_and(|outer| outer.is_within(name));
     let Some(def) = get(name).filter(|_| !is_recursive) else { return json!({"type": "object"}) };
     let within = Struct { name, outer };
+    struct_schema(def, |field| of_field(field, quantities, &within)).into()
+}
+
+/// The schema of a struct, given those of its fields.
+pub(super) fn struct_schema(
+    def: &'static TypeDef,
+    mut of_field: impl FnMut(&'static FieldDef) -> Value,
+) -> Map {
     let mut properties = Map::new();
     let mut required: Vec<Value> = Vec::new();
-    for (_, field) in TypeDef::flat(def) {
-        properties.insert(field.name, of_field(field, quantities, &within));
+    for (_, field) in def.flat() {
+        properties.insert(field.name, of_field(field));
         if field.required {
             required.push(field.name.into());
         }
@@ -70,7 +78,7 @@ fn of_struct(name: &str, quantities: Quantities, outer: Option<&Struct<'_>>) -> 
     if def.atomic {
         schema.insert("x-kubernetes-map-type", "atomic");
     }
-    schema.into()
+    schema
 }
 
 fn of_field(field: &FieldDef, quantities: Quantities, within: &Struct<'_>) -> Value {

@@ -1,7 +1,6 @@
 //! TokenRequest: `POST …/serviceaccounts/<name>/token` issues a token.
 
 use http::Response;
-use http::header::USER_AGENT;
 use pleach_auth::{ResourceAttributes, Verb};
 use pleach_engine::kinds::authentication::{GROUP, TOKEN_REQUEST};
 use pleach_engine::options::{Context, WriteOptions};
@@ -50,11 +49,7 @@ pub async fn serve(
     info: &ResourceAttributes<'_>,
     body: &mut Unread,
 ) -> Response<Body> {
-    let mut context = Context {
-        user: call.attributes.user.clone(),
-        user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
-        warnings: Vec::new(),
-    };
+    let mut context = call.context();
     let answer = match routed(call, info).and_then(|()| agree_on_unstored(call)) {
         Ok(format) => answer(app, call, info, body, &mut context).await.map(|answer| (answer, format)),
         Err(rejection) => Err(rejection),
