@@ -246,7 +246,7 @@ impl Engine {
             let mut revision = record.revision;
             if crd.status != stored.status {
                 let mut value = crd.encode(ApiVersion::V1);
-                crate::managed::track_own_status(self, stored.encode(ApiVersion::V1), &mut value);
+                crate::managed::track_own_status(self, &stored, &crd, &mut value);
                 let fingerprint = self.definition_fingerprint();
                 let bytes = encode(&mut value, fingerprint, &InternedObjects::default());
                 let commit = Commit::put(key.clone(), Expect::At(record.revision), bytes);

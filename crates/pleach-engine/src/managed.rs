@@ -8,6 +8,7 @@ pub(crate) mod scale;
 use std::borrow::Cow;
 
 use pleach_apply::{ManagedFields, ManagedFieldsText, Request, Set, Tracker, Type, Versions};
+use pleach_crd::{ApiVersion, Crd};
 use pleach_json::{Str, Value};
 use pleach_pipeline::Typed;
 use pleach_work::Constant;
@@ -58,9 +59,16 @@ impl Manager {
     }
 }
 
-/// Tracks field managers of `new`, which is about to replace `live`. Returns whether that was possible.
-pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manager: &Manager) -> bool {
-    Tracker::new(&Endpoint::over(target, live), manager.request(target))
+/// Tracks field managers of `new`, which is about to replace `live`; `typed` is its typed form, if that is known.
+/// Returns whether that was possible.
+pub(crate) fn track(
+    target: &Target,
+    live: Option<&Live>,
+    new: &mut Value,
+    typed: &Typed,
+    manager: &Manager,
+) -> bool {
+    Tracker::new(&Endpoint::over(target, live).with_form(new, typed), manager.request(target))
         .with_tracked_live(live.is_some_and(|live| live.verified.tracked))
         .update(live.map(|live| &live.value), new)
 }
@@ -121,8 +129,8 @@ pub(crate) fn keep_readable(object: &mut Value, before: Option<Value>, context: 
     }
 }
 
-/// The server's own update of a CRD's status.
-pub(crate) fn track_own_status(engine: &Engine, live: Value, new: &mut Value) {
+/// The server's own update of a CRD's status. `was` and `is` are the typed forms before and after.
+pub(crate) fn track_own_status(engine: &Engine, was: &Crd, is: &Crd, new: &mut Value) {
     let Some(kind) = engine.catalog.get(crd::GROUP, crd::PLURAL) else { return };
     let version = kind.storage;
     let target = Target { kind, version, namespace: None, name: None, subresource: Subresource::Status };
@@ -132,7 +140,9 @@ pub(crate) fn track_own_status(engine: &Engine, live: Value, new: &mut Value) {
         subresource: target.subresource.as_str(),
         time: engine.now(),
     };
-    track(&target, Some(&live.into()), new, &manager);
+    let mut live = Live::from(was.encode(ApiVersion::V1));
+    live.typed = crd::typed_form(was.clone());
+    track(&target, Some(&live), new, &crd::typed_form(is.clone()), &manager);
 }
 
 /// Entries that differ from the live object's only in their time keep the time they had, if nothing
@@ -170,12 +180,38 @@ pub(crate) struct Endpoint<'a> {
     target: &'a Target,
     /// Known results of conversion webhooks.
     conversions: Option<&'a Conversions>,
+    /// Objects whose typed forms are known.
+    forms: Vec<(Value, Typed)>,
 }
 
 impl<'a> Endpoint<'a> {
     /// An endpoint that is about to change a live object, or to make a new one.
     pub(crate) fn over(target: &'a Target, live: Option<&'a Live>) -> Self {
-        Self { target, conversions: live.and_then(|live| live.conversions.as_deref()) }
+        let endpoint = Self {
+            target,
+            conversions: live.and_then(|live| live.conversions.as_deref()),
+            forms: Vec::new(),
+        };
+        match live {
+            Some(live) => endpoint.with_form(&live.value, &live.typed),
+            None => endpoint,
+        }
+    }
+
+    /// The same with an object whose typed form is known, so that it is not decoded to be converted.
+    fn with_form(mut self, object: &Value, typed: &Typed) -> Self {
+        if typed.is_known() {
+            self.forms.push((object.clone(), typed.clone()));
+        }
+        self
+    }
+
+    /// The typed form of an object, which is that of every object with the same members besides its metadata.
+    fn typed_form(&self, object: &Value) -> Typed {
+        let same = |(known, _): &&(Value, Typed)| {
+            ["apiVersion", "spec", "status"].iter().all(|key| known.get(key) == object.get(key))
+        };
+        self.forms.iter().find(same).map(|(_, typed)| typed.clone()).unwrap_or_default()
     }
 }
 
@@ -200,9 +236,10 @@ impl Versions for Endpoint<'_> {
             };
         }
         match kind.versions.iter().find(|version| version.api_version == to) {
-            Some(version) => {
-                kind.strategy.convert(object, &Typed::default(), version).map_err(|error| error.to_string())
-            }
+            Some(version) => kind
+                .strategy
+                .convert(object, &self.typed_form(object), version)
+                .map_err(|error| error.to_string()),
             None => Ok(Cow::Borrowed(object)),
         }
     }

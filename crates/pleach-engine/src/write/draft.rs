@@ -63,7 +63,7 @@ impl Draft {
         target.kind.strategy.complete(&mut value);
         let tracked = match intent.tracks_managers() {
             Some(tracked) => tracked,
-            None => managed::track(target, Some(live), &mut value, manager),
+            None => managed::track(target, Some(live), &mut value, &typed, manager),
         };
         Ok(Some(Self { value, typed, managed_fields: None, tracked }))
     }
