@@ -177,11 +177,11 @@ impl Engine {
             let orphans = options.propagation.is_none()
                 && !options.explicit_not_orphan
                 && strategy.orphans_dependents_by_default();
-            if let Some(warning) = strategy.orphan_warning().filter(|_| orphans) {
+            if let Some(warning) = strategy.rules().orphan_warning().filter(|_| orphans) {
                 context.warn(warning);
             }
             set_finalizers(&mut draft, if orphans { Some(Propagation::Orphan) } else { options.propagation });
-            match strategy.grace_period(&live, options.grace_period_seconds) {
+            match strategy.rules().grace_period(&live, options.grace_period_seconds) {
                 Some(seconds) => self.mark_with_grace(&mut draft, &now, seconds),
                 None => mark_for_deletion(&mut draft, &now),
             }
@@ -190,7 +190,7 @@ impl Engine {
         if options.dry_run {
             return Ok(Step::Done(if held {
                 Deleted::Marked(Object::Value(self.through_storage(target, draft).await?))
-            } else if strategy.has_grace_period() {
+            } else if strategy.rules().has_grace_period() {
                 Deleted::Returned(Object::Value(self.through_storage(target, draft).await?))
             } else if target.kind.strategy.return_deleted_object() {
                 Deleted::Returned(Object::Value(live))
@@ -198,7 +198,7 @@ impl Engine {
                 Deleted::Gone(ObjectMeta::of(&live).uid().into())
             }));
         }
-        if !held && strategy.has_grace_period() {
+        if !held && strategy.rules().has_grace_period() {
             return self.remove_marked(target, key, record, draft).await;
         }
         if !held {
@@ -444,7 +444,7 @@ fn goes_at_once(target: &Target, record: &Record, options: &DeleteOptions) -> Op
     let strategy = target.kind.strategy;
     let plain = strategy.is_deleted_at_once()
         && !strategy.orphans_dependents_by_default()
-        && !strategy.has_grace_period()
+        && !strategy.rules().has_grace_period()
         && matches!(options.propagation, None | Some(Propagation::Background))
         && options.uid.is_none()
         && options.resource_version.is_none()

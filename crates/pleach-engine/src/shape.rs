@@ -85,7 +85,9 @@ pub fn row(
     let meta = ObjectMeta::of(object);
     let mut cells = Vec::with_capacity(version.columns.len() + 2);
     if kind.strategy.name_is_first_column() {
-        cells.push(kind.strategy.table_name(object).map_or_else(|| Value::from(meta.name()), Value::from));
+        cells.push(
+            kind.strategy.rules().table_name(object).map_or_else(|| Value::from(meta.name()), Value::from),
+        );
     }
     if version.columns.is_empty() {
         cells.push(age(meta.creation_timestamp(), now));
@@ -99,7 +101,7 @@ pub fn row(
     };
     let mut out = Map::new();
     out.insert("cells", cells);
-    if let Some(conditions) = kind.strategy.row_conditions(object) {
+    if let Some(conditions) = kind.strategy.rules().row_conditions(object) {
         out.insert("conditions", conditions);
     }
     out.insert("object", included);

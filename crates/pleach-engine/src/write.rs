@@ -173,7 +173,7 @@ impl Engine {
                 Box::pin(self.check_create(target, name, context)).await?;
             }
             let mut allocating = None;
-            if target.kind.strategy.allocates() {
+            if target.kind.strategy.rules().allocates() {
                 allocating = Some(self.begin_allocation().await?);
                 let taken = Box::pin(self.taken(&target.kind, "")).await?;
                 valid.edit(|object| self.allocate(&target.kind, object, None, taken, options.dry_run))?;
@@ -304,7 +304,7 @@ impl Engine {
             let mut valid = Valid::update(self, target, intent, admitted, &live, context)?;
             self.check_param_access(target, valid.value(), Some(&live.value), context).await?;
             let mut allocating = None;
-            if target.kind.strategy.allocates() && target.subresource == Subresource::None {
+            if target.kind.strategy.rules().allocates() && target.subresource == Subresource::None {
                 allocating = Some(self.begin_allocation().await?);
                 let uid = ObjectMeta::of(valid.value()).uid().to_owned();
                 let taken = Box::pin(self.taken(&target.kind, &uid)).await?;

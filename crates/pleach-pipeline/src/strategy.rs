@@ -17,8 +17,8 @@ use pleach_schema::Schema;
 
 use crate::error::Error;
 use crate::kind::{Column, Kind, KindVersion};
-use crate::kinds::api_kind::ApiKind;
-use crate::resource::{Resource, Subresource};
+use crate::kinds::api_kind::{ApiKind, Plain, Rules};
+use crate::resource::Resource;
 use crate::typed::Typed;
 use crate::{prepare, validate};
 
@@ -157,18 +157,6 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         true
     }
 
-    /// The name in a table, if it is not that of the object.
-    fn table_name(&self, object: &Value) -> Option<String> {
-        let _ = object;
-        None
-    }
-
-    /// The conditions of a row in a table.
-    fn row_conditions(&self, object: &Value) -> Option<Value> {
-        let _ = object;
-        None
-    }
-
     /// The object that the cells of a table are taken from.
     fn table_object<'v>(&self, object: &'v Value) -> Cow<'v, Value> {
         Cow::Borrowed(object)
@@ -197,6 +185,11 @@ pub trait Strategy: Debug + Send + Sync + 'static {
     /// Whether there is `/token`, which issues tokens for an object of this kind.
     fn issues_tokens(&self) -> bool {
         false
+    }
+
+    /// The rules of a kind of the table; no rules for other kinds.
+    fn rules(&self) -> &dyn Rules {
+        &Plain
     }
 
     /// The kind's entry in the table of typed kinds, if it is one of those.
@@ -319,12 +312,6 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         prepare::default_for_update(self.counts_generations(resource.version()), resource, object, old.value);
     }
 
-    /// Sets the fields that depend on the user or the time of a write, after the object is prepared. `old` is the object it
-    /// replaces.
-    fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
-        let _ = (object, old, subresource, by);
-    }
-
     // ---- validate ----
 
     /// The rule for names.
@@ -392,12 +379,6 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         None
     }
 
-    /// The parameters of admission policies that the object names, if its author must be allowed to read them.
-    fn param_access(&self, object: &Value, old: Option<&Value>) -> Option<ParamAccess> {
-        let _ = (object, old);
-        None
-    }
-
     /// The effect of a commit.
     fn after_commit(&self) -> Effect {
         Effect::None
@@ -410,28 +391,8 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         Role::Other
     }
 
-    /// Where the template of Pods is, in kinds that have one.
-    fn pod_template(&self) -> Option<&'static [&'static str]> {
-        None
-    }
-
     /// Whether objects run containers themselves: Pods.
     fn runs_containers(&self) -> bool {
-        false
-    }
-
-    /// The finalizer that protects objects that are in use.
-    fn protection_finalizer(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether objects name a StorageClass, and get the default one if they do not.
-    fn has_storage_class(&self) -> bool {
-        false
-    }
-
-    /// Whether addresses and ports are allocated to objects.
-    fn allocates(&self) -> bool {
         false
     }
 
@@ -451,22 +412,6 @@ pub trait Strategy: Debug + Send + Sync + 'static {
     /// Whether dependents are orphaned if a delete does not say otherwise.
     fn orphans_dependents_by_default(&self) -> bool {
         false
-    }
-
-    /// The warning of a deletion that does not say what becomes of dependents.
-    fn orphan_warning(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether objects may be deleted after some time.
-    fn has_grace_period(&self) -> bool {
-        false
-    }
-
-    /// The grace period of a deletion in seconds, given what was asked for; none if the kind knows none.
-    fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
-        let _ = (object, asked);
-        None
     }
 
     /// Marks an object for deletion in the kind's own way; false if it has none.

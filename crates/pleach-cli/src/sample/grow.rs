@@ -8,7 +8,7 @@ use pleach_json::{Map, Str, Value};
 use pleach_schema::JSONSchemaProps;
 
 use super::scalar::variants;
-use super::{Extent, at, join, judge, put, repair_keeping, value};
+use super::{Extent, at, judge, printed_path, put, repair_keeping, value};
 use crate::catalog::DefinedVersion;
 
 /// How many objects are tried before the rest of the fields is left out.
@@ -120,7 +120,7 @@ impl<'a> Grower<'a> {
         if tried.first().is_some_and(|first| self.repaired(steps, first)) {
             return true;
         }
-        self.left_out.push(LeftOut { field: join(steps), why });
+        self.left_out.push(LeftOut { field: printed_path(steps), why });
         false
     }
 
@@ -133,7 +133,7 @@ impl<'a> Grower<'a> {
                 return false;
             }
             self.tries += 50;
-            let errors = repair_keeping(self.version, &mut changed, &[join(steps)]);
+            let errors = repair_keeping(self.version, &mut changed, &[printed_path(steps)]);
             if errors.is_empty() && at(&changed, steps).is_some() && holds(&changed, &self.object) {
                 self.object = changed;
                 return true;

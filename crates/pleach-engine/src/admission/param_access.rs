@@ -29,7 +29,7 @@ impl Engine {
         old: Option<&Value>,
         context: &Context,
     ) -> Result<(), Rejection> {
-        let Some(access) = target.kind.strategy.param_access(object, old) else { return Ok(()) };
+        let Some(access) = target.kind.strategy.rules().param_access(object, old) else { return Ok(()) };
         if context.user.is_in(MASTERS) {
             return Ok(());
         }

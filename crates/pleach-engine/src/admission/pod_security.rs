@@ -24,7 +24,7 @@ impl Plugin for PodSecurity {
         let concerned = match (strategy.role(), attributes.target.subresource) {
             (Role::Pod, Subresource::None | Subresource::EphemeralContainers)
             | (Role::Namespace, Subresource::None) => true,
-            (_, Subresource::None) => strategy.pod_template().is_some(),
+            (_, Subresource::None) => strategy.rules().pod_template().is_some(),
             _ => false,
         };
         writes && concerned
@@ -49,7 +49,7 @@ impl Plugin for PodSecurity {
             }
             let namespace = record.parse()?;
             let is_pod = strategy.role() == Role::Pod;
-            let shown = match strategy.pod_template() {
+            let shown = match strategy.rules().pod_template() {
                 Some(path) => object.at(path),
                 None => Some(object),
             };

@@ -22,12 +22,12 @@ fn creates(attributes: &AdmissionAttributes<'_>) -> bool {
 
 impl Plugin for StorageObjectInUseProtection {
     fn handles(&self, _: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
-        creates(attributes) && attributes.target.kind.strategy.protection_finalizer().is_some()
+        creates(attributes) && attributes.target.kind.strategy.rules().protection_finalizer().is_some()
     }
 
     fn admit<'a>(&'a self, write: Mutation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
         Box::pin(async move {
-            let finalizer = write.attributes.target.kind.strategy.protection_finalizer();
+            let finalizer = write.attributes.target.kind.strategy.rules().protection_finalizer();
             let (Some(finalizer), Some(object)) = (finalizer, write.object) else { return Ok(()) };
             if !creates(write.attributes) || ObjectMeta::of(object).finalizers().any(|one| one == finalizer) {
                 return Ok(());
@@ -45,7 +45,7 @@ impl Plugin for StorageObjectInUseProtection {
 
 impl Plugin for DefaultStorageClass {
     fn handles(&self, _: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
-        creates(attributes) && attributes.target.kind.strategy.has_storage_class()
+        creates(attributes) && attributes.target.kind.strategy.rules().has_storage_class()
     }
 
     fn admit<'a>(&'a self, write: Mutation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {

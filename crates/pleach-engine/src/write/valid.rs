@@ -83,7 +83,7 @@ impl Valid {
         }
         prepare::for_create(target.resource(), &mut value, &mut typed);
         let by = Stamp { user: &context.user, now: &engine.now() };
-        target.kind.strategy.stamp(&mut value, None, target.subresource, &by);
+        target.kind.strategy.rules().stamp(&mut value, None, target.subresource, &by);
         let errors =
             validate::create(target.resource(), &value, &typed, validated.as_ref(), &mut context.warnings);
         if !errors.is_empty() {
@@ -108,7 +108,7 @@ impl Valid {
         let old = Old { value: live, valid: live.verified.valid, typed: Some(&live.typed) };
         prepare::for_update(target.resource(), &mut value, &mut typed, old);
         let by = Stamp { user: &context.user, now: &engine.now() };
-        target.kind.strategy.stamp(&mut value, Some(live), target.subresource, &by);
+        target.kind.strategy.rules().stamp(&mut value, Some(live), target.subresource, &by);
         let Verdict { errors, valid } =
             validate::update(target.resource(), &value, &typed, old, &mut context.warnings);
         if !errors.is_empty() {

@@ -20,7 +20,7 @@ use crate::gates::Gates;
 use crate::kind::{Kind, KindVersion, LazySchema, Scope, SelectableField};
 use crate::prepare::{copy_member, metadata_mut};
 use crate::resource::{Resource, Subresource};
-use crate::strategy::{Effect, ParamAccess, Role, Stamp, Strategy, SubresourceInfo};
+use crate::strategy::{Effect, Role, Strategy, SubresourceInfo};
 use crate::typed::Typed;
 use crate::types;
 use crate::validate::{self, Old, Verdict};
@@ -233,6 +233,10 @@ impl ApiKind {
 }
 
 impl Strategy for ApiKind {
+    fn rules(&self) -> &dyn Rules {
+        self.rules
+    }
+
     fn api_kind(&self) -> Option<&ApiKind> {
         Some(self)
     }
@@ -243,14 +247,6 @@ impl Strategy for ApiKind {
 
     fn etcd_prefix(&self) -> Option<&'static str> {
         (!self.etcd_prefix.is_empty()).then_some(self.etcd_prefix)
-    }
-
-    fn table_name(&self, object: &Value) -> Option<String> {
-        self.rules.table_name(object)
-    }
-
-    fn row_conditions(&self, object: &Value) -> Option<Value> {
-        self.rules.row_conditions(object)
     }
 
     fn decodes_whole_object(&self) -> bool {
@@ -348,10 +344,6 @@ impl Strategy for ApiKind {
         }
     }
 
-    fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
-        self.rules.stamp(object, old, subresource, by);
-    }
-
     fn name_rule(&self) -> NameRule {
         self.rules.name_rule()
     }
@@ -432,28 +424,8 @@ impl Strategy for ApiKind {
         self.rules.role()
     }
 
-    fn pod_template(&self) -> Option<&'static [&'static str]> {
-        self.rules.pod_template()
-    }
-
-    fn param_access(&self, object: &Value, old: Option<&Value>) -> Option<ParamAccess> {
-        self.rules.param_access(object, old)
-    }
-
     fn runs_containers(&self) -> bool {
         self.rules.role() == Role::Pod
-    }
-
-    fn protection_finalizer(&self) -> Option<&'static str> {
-        self.rules.protection_finalizer()
-    }
-
-    fn has_storage_class(&self) -> bool {
-        self.rules.has_storage_class()
-    }
-
-    fn allocates(&self) -> bool {
-        self.rules.allocates()
     }
 
     fn return_deleted_object(&self) -> bool {
@@ -462,18 +434,6 @@ impl Strategy for ApiKind {
 
     fn orphans_dependents_by_default(&self) -> bool {
         self.orphans_by_default
-    }
-
-    fn orphan_warning(&self) -> Option<&'static str> {
-        self.rules.orphan_warning()
-    }
-
-    fn has_grace_period(&self) -> bool {
-        self.rules.has_grace_period()
-    }
-
-    fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
-        self.rules.grace_period(object, asked)
     }
 
     fn convert<'v>(&self, object: &'v Value, _: &Typed, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {

@@ -23,23 +23,22 @@ use crate::respond::{self, ResponseFormat};
 const ATTEMPTS: usize = 16;
 
 /// Does a write, and again with the kind as it is then, when the CRD has changed since the kind was looked up.
-async fn under_current_kind<T>(
-    app: &App,
-    target: &mut Cow<'_, Target>,
-    context: &mut Context,
-    mut write: impl AsyncFnMut(&Target, &mut Context) -> Result<T, Rejection>,
-) -> Result<T, Rejection> {
-    let mut attempts = 0;
-    loop {
-        match write(target, context).await {
-            Err(Rejection::StaleKind) if attempts < ATTEMPTS => {
-                attempts += 1;
-                context.warnings.clear();
-                *target = Cow::Owned(app.engine.refreshed(target).await?);
+///
+/// A macro: of a function that takes an asynchronous closure the compiler cannot tell that its future is `Send`.
+macro_rules! under_current_kind {
+    ($app:expr, $target:ident, $context:ident, $write:expr) => {{
+        let mut attempts = 0;
+        loop {
+            match $write {
+                Err(Rejection::StaleKind) if attempts < ATTEMPTS => {
+                    attempts += 1;
+                    $context.warnings.clear();
+                    $target = Cow::Owned($app.engine.refreshed(&$target).await?);
+                }
+                done => break done?,
             }
-            done => return done,
         }
-    }
+    }};
 }
 
 pub(super) async fn get(
@@ -79,10 +78,8 @@ pub(super) async fn create(
     let body = request_body(call, target, body).await?;
     let options = options::write_options(call.query, "CreateOptions")?;
     let mut target = Cow::Borrowed(target);
-    let object = under_current_kind(app, &mut target, context, async |target, context| {
-        app.engine.create(target, &body, &options, context).await
-    })
-    .await?;
+    let object =
+        under_current_kind!(app, target, context, app.engine.create(&target, &body, &options, context).await);
     answer(app, call, &target, Outcome::Created, object, format)
 }
 
@@ -101,16 +98,16 @@ pub(super) async fn update(
     let body = request_body(call, target, body).await?;
     let mut target = Cow::Borrowed(target);
     if target.subresource == Subresource::Scale {
-        let scale = under_current_kind(app, &mut target, context, async |target, context| {
-            app.engine.update_scale(target, &body, &options, context).await
-        })
-        .await?;
+        let scale = under_current_kind!(
+            app,
+            target,
+            context,
+            app.engine.update_scale(&target, &body, &options, context).await
+        );
         return answer_scale(app, call, &target, scale, format);
     }
-    let done = under_current_kind(app, &mut target, context, async |target, context| {
-        app.engine.update(target, &body, &options, context).await
-    })
-    .await?;
+    let done =
+        under_current_kind!(app, target, context, app.engine.update(&target, &body, &options, context).await);
     answer_write(app, call, &target, done, format)
 }
 
@@ -130,23 +127,29 @@ pub(super) async fn patch(
     let body = patch_body(call, body).await?;
     let mut target = Cow::Borrowed(target);
     if target.subresource == Subresource::Scale {
-        let scale = under_current_kind(app, &mut target, context, async |target, context| {
-            app.engine.patch_scale(target, patch_type, &body, &options, context).await
-        })
-        .await?;
+        let scale = under_current_kind!(
+            app,
+            target,
+            context,
+            app.engine.patch_scale(&target, patch_type, &body, &options, context).await
+        );
         return answer_scale(app, call, &target, scale, format);
     }
     if patch_type == PatchType::Apply {
-        let done = under_current_kind(app, &mut target, context, async |target, context| {
-            app.engine.apply(target, &body, &options, context).await
-        })
-        .await?;
+        let done = under_current_kind!(
+            app,
+            target,
+            context,
+            app.engine.apply(&target, &body, &options, context).await
+        );
         return answer_write(app, call, &target, done, format);
     }
-    let object = under_current_kind(app, &mut target, context, async |target, context| {
-        app.engine.patch(target, patch_type, &body, &options, context).await
-    })
-    .await?;
+    let object = under_current_kind!(
+        app,
+        target,
+        context,
+        app.engine.patch(&target, patch_type, &body, &options, context).await
+    );
     answer(app, call, &target, Outcome::Ok, object, format)
 }
 
