@@ -152,7 +152,7 @@ fn is_canonical(members: &Map, root: bool) -> bool {
     })
 }
 
-/// Makes it so that a step is a member or is not. Whether it stays at all comes back.
+/// Sets whether a step is a member of the set. Returns whether the step has to stay.
 fn mark(below: &mut Map, member: bool) -> bool {
     let steps = steps(below).len();
     let has_dot = steps < below.len();

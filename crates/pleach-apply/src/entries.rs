@@ -145,7 +145,7 @@ impl Entry {
         Ok(Self { identity, api_version, time, fields })
     }
 
-    /// Appends the entry as JSON, with fields that `fields` writes. Where they are comes back.
+    /// Appends the entry as JSON, with fields that `fields` writes. Returns their range.
     pub(crate) fn write(self, out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
         let (mut fields, mut place) = (Some(fields), 0..0);
         let mut separator = b'{';

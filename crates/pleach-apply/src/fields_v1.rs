@@ -91,7 +91,7 @@ pub(crate) fn encode_level(set: &Set, member: bool) -> Map {
     }
     grow_stack(|| {
         charge(4 * nodes.len() as u64);
-        // A member that goes on says so; one that does not is an empty object.
+        // A member with further fields below has `.`; one without is an empty object.
         let mut members: Vec<(Str, Value)> = Vec::with_capacity(nodes.len() + usize::from(member));
         if member {
             members.push((DOT, Value::object()));

@@ -15,7 +15,7 @@ pub(crate) fn fits(value: &Value, of: Type<'_>, once: bool) -> bool {
     match value {
         Value::Null => true,
         Value::Array(_) | Value::Object(_) => of.is_anything() || container_fits(value, of, once),
-        // Most values are no containers: for them nothing more than this is asked.
+        // Most values are scalars, for which this is the only check.
         scalar => of.scalar().is_some_and(|of| is_fit(of, scalar)),
     }
 }

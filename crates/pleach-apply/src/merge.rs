@@ -350,7 +350,7 @@ impl Walk<'_> {
                     continue;
                 }
                 if all[found].in_config && next_shared.is_some_and(|next| next != found) {
-                    // Shared, but its turn is later.
+                    // On both sides, but later in the merged order.
                     l += 1;
                     continue;
                 }

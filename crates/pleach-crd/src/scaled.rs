@@ -22,7 +22,7 @@ impl Scale {
         int(object, &self.status_replicas_path)
     }
 
-    /// The selector of what an object stands for, if it says.
+    /// The label selector of an object with `/scale`, if it has one.
     pub fn selector<'a>(&self, object: &'a Value) -> Result<Option<&'a str>, String> {
         let Some(path) = self.label_selector_path.as_ref().filter(|path| !path.is_empty()) else {
             return Ok(None);

@@ -118,7 +118,7 @@ pub(crate) struct Validation<'a> {
 }
 
 impl Engine {
-    /// Begins admission: asks the plugins that decide by attributes alone. The attributes come back if a plugin
+    /// Begins admission: asks the plugins that decide by attributes alone. Returns the attributes if a plugin
     /// handles the object.
     pub(crate) async fn begin_admission<'a, 'w>(
         &self,
@@ -135,7 +135,7 @@ impl Engine {
         Ok(handled.then_some(attributes))
     }
 
-    /// The mutating phase. The object comes back, and whether a plugin changed it.
+    /// The mutating phase. Returns the object, and whether a plugin changed it.
     pub(crate) async fn mutating_admission(
         &self,
         attributes: &AdmissionAttributes<'_>,

@@ -59,7 +59,7 @@ use crate::rejection::Rejection;
 const RESTART_AFTER: Duration = Duration::from_secs(1);
 /// How many objects are read at once.
 const PAGE: usize = 256;
-/// How many bytes of objects are looked at before the watch is read on, about.
+/// About how many bytes of objects are processed before the watch is read again.
 const PAGE_BYTES: usize = 1 << 20;
 /// How many more items of the watch are taken in before everything else is polled.
 const ITEMS_PER_POLL: usize = 64;

@@ -89,7 +89,7 @@ impl State {
         self.accepted.insert(name.clone(), (crd.spec.group.clone(), names));
     }
 
-    /// Takes the names of a CRD out of the index; its group comes back if it was in it.
+    /// Removes the names of a CRD from the index. Returns its group if it was there.
     fn forget(&mut self, name: &Str) -> Option<Str> {
         let (group_name, names) = self.accepted.remove(name)?;
         if let Some(group) = self.groups.get_mut(&group_name) {

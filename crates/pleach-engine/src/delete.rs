@@ -91,7 +91,7 @@ impl Engine {
             });
         };
         if let Some(attributes) = admission {
-            // All that is known of it.
+            // Only the address of the object is known.
             let known = address(target);
             self.mutating_admission(attributes, None, Some(&known), context).await?;
             self.validating_admission(attributes, None, Some(&known), context).await?;

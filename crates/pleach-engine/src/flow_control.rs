@@ -143,7 +143,7 @@ impl Engine {
         }
     }
 
-    /// Whether an object was written comes back.
+    /// Returns whether an object was written.
     async fn write_bootstrap_objects(&self) -> Result<bool, Rejection> {
         let objects = self.flow_control_objects();
         let levels = bootstrap::priority_levels()
@@ -222,7 +222,7 @@ impl Engine {
 }
 
 /// Gives a stored object the spec of this release if it is the server's to keep, and an annotation that says whose it
-/// is. Whether that was necessary comes back.
+/// is. Returns whether that was necessary.
 fn revise(stored: &mut Value, wanted: &Value, mandatory: bool) -> bool {
     let meta = ObjectMeta::of(stored);
     let annotated = meta.annotation(AUTO_UPDATE).and_then(parse_bool);

@@ -194,7 +194,7 @@ fn as_text(mut value: Value, revision: Revision) -> Object {
 struct Unreadable(Vec<StatusCause>);
 
 impl Unreadable {
-    /// Notes an object that cannot be decoded; other rejections come back.
+    /// Records an object that cannot be decoded. Returns other rejections.
     fn add(&mut self, rejection: Rejection) -> Result<(), Rejection> {
         let Rejection::Unreadable { key, .. } = &rejection else { return Err(rejection) };
         if !self.is_full() {

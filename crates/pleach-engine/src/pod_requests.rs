@@ -218,7 +218,7 @@ impl Engine {
         self.delete_without_admission(pod, &deletion, context).await
     }
 
-    /// Changes a stored object without a field manager, as upstream's subresources do. The changed object comes back.
+    /// Changes a stored object without a field manager, as upstream's subresources do. Returns the changed object.
     pub(crate) async fn modify(
         &self,
         target: &Target,
@@ -232,7 +232,7 @@ impl Engine {
         Ok(value)
     }
 
-    /// The same where nothing follows from the change.
+    /// The same without a post-commit reconcile.
     pub(crate) async fn modify_quietly(
         &self,
         target: &Target,

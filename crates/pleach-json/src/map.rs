@@ -293,7 +293,7 @@ const MANY: usize = 10_000;
 fn sort_many(members: &mut [(Str, Value)]) {
     let mut order: Vec<u32> = (0..members.len() as u32).collect();
     order.sort_unstable_by(|&a, &b| members[a as usize].0.cmp(&members[b as usize].0).then(a.cmp(&b)));
-    // Each cycle of the permutation in turn; what is in its place stands for itself.
+    // Each cycle of the permutation in turn; a member in its place maps to itself.
     for start in 0..members.len() {
         let mut at = start;
         loop {

@@ -110,7 +110,7 @@ impl Value {
     }
 
     /// Whether this value, written and read again, is the same value. A float without a fraction
-    /// comes back as an integer. What is shared with `earlier`, which reads back, is not looked at.
+    /// is read again as an integer. Values that are shared with `earlier`, which reads back, are not checked.
     pub fn reads_back(&self, earlier: Option<&Self>) -> bool {
         match self {
             Self::Float(number) => number.fract() != 0.0,

@@ -109,7 +109,7 @@ pub fn decode(
 }
 
 /// Decodes an object that is parsed already: a request's, or the result of a patch. `baseline` is an object of the same
-/// version that is settled. Unknown fields come back unless `record` is `Nothing`. The error is Go's.
+/// version that is settled. Returns unknown fields too, unless `record` is `Nothing`. The error is Go's.
 pub fn object(
     resource: Resource<'_>,
     mut value: Value,
@@ -158,7 +158,7 @@ pub fn object(
     Ok(Decoded { value, strict, changes })
 }
 
-/// Decodes `metadata` in place; the paths of unknown fields come back if they are wanted.
+/// Decodes `metadata` in place. Returns the paths of unknown fields if `strictly` is set.
 pub(crate) fn decode_metadata(value: &mut Value, strictly: bool) -> Result<Vec<String>, String> {
     let mut metadata = match value.as_object_mut() {
         Some(object) => object.remove("metadata").unwrap_or_default(),
@@ -218,7 +218,7 @@ pub fn cannot_be_handled(kind: &Kind, version: &str, error: &str) -> Error {
     ))
 }
 
-/// Parses the body; duplicates come back as texts.
+/// Parses the body. Returns duplicate fields as texts.
 fn parse(body: &Body, strictly: bool, hints: Hints<'_>) -> Result<(Value, Vec<String>), Unreadable> {
     let json_error = |error: pleach_json::ParseError| {
         if error.is_out_of_range() {

@@ -468,7 +468,7 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         StrategicSchema::new().with_metadata()
     }
 
-    /// The schema that field ownership goes by, if not that of the version.
+    /// The schema for field ownership, if not that of the version.
     fn apply_schema(&self, version: &KindVersion) -> Option<&'static Schema> {
         let _ = version;
         None

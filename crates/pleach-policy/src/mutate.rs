@@ -28,7 +28,7 @@ pub enum PatchType<'a> {
 /// The result of a mutation.
 #[derive(Clone, Debug)]
 pub struct Mutated {
-    /// The object; none if it is as it was.
+    /// The object; none if it is unchanged.
     pub object: Option<Value>,
     /// Whether it has to be decoded strictly: the result of a JSON patch.
     pub strict: bool,

@@ -104,7 +104,7 @@ fn is_namespace(request: &AdmissionRequest<'_>) -> bool {
     (request.group, request.resource) == (namespace::GROUP, namespace::PLURAL)
 }
 
-/// Whether the object as it shall be or as it was is selected.
+/// Whether the new or the old object is selected.
 pub fn selects_object(selector: &LabelSelector, request: &AdmissionRequest<'_>) -> bool {
     selector.is_everything()
         || [request.object, request.old].into_iter().flatten().any(|o| selector.matches(labels(o)))

@@ -1,4 +1,4 @@
-//! Authorization of requests: the authorizer is asked before anything else is looked at.
+//! Authorization of requests, before anything else is read.
 
 use http::Response;
 use http::header::{HeaderValue, X_CONTENT_TYPE_OPTIONS};

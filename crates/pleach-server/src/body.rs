@@ -175,7 +175,7 @@ impl http_body::Body for Body {
             Content::Pieces(pieces) => match pieces.next() {
                 Some(Ok(piece)) => Some(piece.into()),
                 Some(Err(rejection)) => {
-                    tracing::error!(%rejection, "an answer ends in the middle");
+                    tracing::error!(%rejection, "response aborted");
                     return Poll::Ready(Some(Err(Broken)));
                 }
                 None => None,

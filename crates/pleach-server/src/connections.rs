@@ -108,7 +108,10 @@ impl Connections {
                 if let Some((_, most)) =
                     stalled.max_by_key(|(_, one)| one.held()).filter(|(_, one)| one.held() > 0)
                 {
-                    tracing::warn!(bytes = most.held(), "a client that does not read its answers was cut");
+                    tracing::warn!(
+                        bytes = most.held(),
+                        "connection closed: the client does not read its responses"
+                    );
                     most.cut();
                 }
                 let recent = now - *since >= 10 * STALLED;

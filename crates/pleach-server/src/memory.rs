@@ -7,14 +7,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often the memory is looked at.
+/// How often the memory is measured.
 const EVERY: Duration = Duration::from_millis(100);
 /// About how many times the length of its body a request needs.
 const WORKING: u64 = 8;
 /// All bodies that are being received or worked on, in bytes.
 pub const BODIES: u64 = 256 << 20;
 
-/// Nought stands for no limit.
+/// Zero means no limit.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
 static RECEIVED: AtomicU64 = AtomicU64::new(0);

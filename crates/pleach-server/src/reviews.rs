@@ -156,7 +156,7 @@ async fn answer(
     let asked = admitted.object;
     match review.kind {
         "TokenReview" => service_account::answer_token_review(app, asked).await,
-        // Nothing that was sent comes back.
+        // The response has no field of the request.
         "SelfSubjectReview" => Ok(json!({
             "apiVersion": (api_version), "kind": (review.kind),
             "metadata": {"creationTimestamp": (engine.now())},

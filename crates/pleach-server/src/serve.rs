@@ -122,7 +122,7 @@ pub async fn serve(
     app.begin_shutdown();
     let all_ended = slots.acquire_many(limits.connections as u32);
     if tokio::time::timeout(limits.drain, all_ended).await.is_err() {
-        tracing::warn!("some connections were still busy and have been cut");
+        tracing::warn!("connections that were still active were closed");
         connections.cut_all();
     }
     app.end_computations();

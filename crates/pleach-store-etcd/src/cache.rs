@@ -22,7 +22,7 @@ use crate::{
 /// The bounds of a watcher's queue, as in the embedded store.
 const WATCH_QUEUE: Capacity = Capacity { commits: 256, bytes: 1 << 20 };
 
-/// How many values are looked at between two steps of other work.
+/// The number of values that are checked between two steps of other work.
 const REFRESHED_AT_ONCE: usize = 256;
 
 pub(crate) struct Cache {

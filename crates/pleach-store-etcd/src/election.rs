@@ -70,7 +70,9 @@ impl Election {
                     self.set(true);
                 }
                 Ok(Ok(false)) => self.set(false),
-                Ok(Err(error)) => tracing::debug!(reason = %error.reason(), "the election was not reached"),
+                Ok(Err(error)) => {
+                    tracing::debug!(reason = %error.reason(), "leader election: etcd did not answer");
+                }
                 Err(_) => {}
             }
             if Instant::now() + RENEW >= held_until {

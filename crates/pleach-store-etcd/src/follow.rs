@@ -145,7 +145,7 @@ pub(crate) async fn run(client: Arc<Client>, cache: Arc<Cache>, page: i64) {
             }
             Ended::Broken(reason) => tracing::warn!(%reason, "the watch of etcd ended; it is opened again"),
             Ended::Silent => {
-                tracing::warn!("the watch of etcd gets no answer; it is opened again on another member");
+                tracing::warn!("etcd does not answer the watch; reopening it on another member");
                 continue;
             }
         }

@@ -70,7 +70,7 @@ pub struct World {
     script: Arc<Script>,
     users: Users,
     under_way: Arc<UnderWay>,
-    /// Whether the background controllers were once waited for in vain.
+    /// Whether a wait for the background controllers has timed out.
     unsettled: AtomicBool,
     /// The state that a restart makes anew.
     running: RwLock<Running>,
@@ -234,7 +234,7 @@ impl World {
             () = self.under_way.several() => {}
             () = tokio::time::sleep(SETTLES) => {
                 self.unsettled.store(true, Ordering::Relaxed);
-                tracing::warn!("background controllers do not come to rest: requests no longer wait for them");
+                tracing::warn!("background controllers do not become idle: requests no longer wait for them");
             }
         }
     }

@@ -186,10 +186,10 @@ fn make_private(path: &Path) {
     }
     match fs::set_permissions(path, fs::Permissions::from_mode(0o700)) {
         Ok(()) => {
-            tracing::warn!(path = %path.display(), "others could read the data directory; its mode is 0700 now");
+            tracing::warn!(path = %path.display(), "the data directory was readable by other users; its mode is 0700 now");
         }
         Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "others can read the data directory, which has keys in it");
+            tracing::warn!(path = %path.display(), %error, "the data directory is readable by other users, and has keys in it");
         }
     }
 }

@@ -449,16 +449,21 @@ fn constants_with_names_of_kinds_are_compared_with_in_listed_files() {
 fn only_strategies_ask_which_kind_an_object_has() {
     let names = built_in_names();
     assert!(names.iter().any(|name| name == "Lease") && names.len() > 100, "{names:?}");
+    let of_kind = |kind: &String| {
+        let forms = ["== \"{}\"", "!= \"{}\"", "\"{}\" =>", "\"{}\") =>", "\"{}\" | ", "| \"{}\""];
+        forms.map(|form| form.replace("{}", kind))
+    };
+    let forms: Vec<String> = names.iter().flat_map(of_kind).collect();
     let mut wrong = Vec::new();
     for (name, code) in sources_outside_kinds() {
         if NAMES_KINDS.iter().any(|(listed, _)| *listed == name) {
             continue;
         }
         for (number, line) in code.lines().enumerate() {
-            let compares = names.iter().any(|kind| {
-                let forms = ["== \"{}\"", "!= \"{}\"", "\"{}\" =>", "\"{}\") =>", "\"{}\" | ", "| \"{}\""];
-                forms.iter().any(|form| line.contains(&form.replace("{}", kind)))
-            });
+            // Few lines compare with a text: this test reads all of the source.
+            let may_compare =
+                line.contains('"') && ["==", "!=", "=>", " | "].iter().any(|one| line.contains(one));
+            let compares = may_compare && forms.iter().any(|form| line.contains(form));
             if compares || line.contains("kind.strategy ==") || line.contains("kind.strategy !=") {
                 wrong.push(format!("{name}:{}: {}", number + 1, line.trim()));
             }

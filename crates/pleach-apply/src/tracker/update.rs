@@ -47,8 +47,8 @@ const USUAL_TEXT: usize = 3 * 1024;
 impl Tracker<'_> {
     /// Works out the owners of `new`, which is about to replace `live`, and writes them into it.
     ///
-    /// Never fails: when owners cannot be worked out `new` has none.
-    /// Whether they could be comes back; the new object is then tracked.
+    /// Never fails: where owners cannot be worked out, `new` has none. Returns whether they were, so that the new object
+    /// counts as tracked.
     pub fn update(&self, live: Option<&Value>, new: &mut Value) -> bool {
         let live = live.or_else(|| self.versions.blank());
         let given = take_managed(new);

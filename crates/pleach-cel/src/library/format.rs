@@ -205,7 +205,7 @@ fn is_date(text: &str) -> bool {
     Timestamp::parse_date(text).is_ok()
 }
 
-/// A date, a `t`, a time. Odd: what follows a second `t` is not looked at.
+/// A date, a `t`, a time. Odd: text after a second `t` is ignored.
 fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');

@@ -1,7 +1,7 @@
 //! Validation of `caBundle`: PEM blocks with certificates.
 //!
-//! The frame is looked at: PEM blocks of certificates with something in them that has the outline of
-//! one. Whether a signature or a date is right shows when the webhook is called.
+//! Only the structure is validated: PEM blocks that parse as certificates. Signatures and dates are checked when the
+//! webhook is called.
 
 use pleach_go::base64;
 

@@ -134,7 +134,7 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    /// Whether it works on no item, and none is due or was tried in vain only a few times.
+    /// Whether it works on no item, none is due, and none is in its first retries.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         self.running.is_empty() && self.queue.is_idle(now)
     }

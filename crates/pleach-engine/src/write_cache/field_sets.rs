@@ -184,7 +184,7 @@ impl Shard {
         }
     }
 
-    /// Remembers a set, and interns it if it was seen before; then all interned sets come back.
+    /// Remembers a set, and interns it if it was seen before. Returns all interned sets then.
     fn count(&self, set: Map) -> Option<Arc<InternedObjects>> {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(at) = once.sets.iter().position(|seen| *seen == set) else {

@@ -69,7 +69,7 @@ fn mismatch(names: Vec<String>, wanted: &str) -> String {
     format!("x509: certificate is valid for {}, not {wanted}", names.join(", "))
 }
 
-/// A star stands for the first label, and for nothing else.
+/// A star matches the first label, and nothing else.
 fn matches(pattern: &str, name: &str) -> bool {
     let pattern = pattern.strip_suffix('.').unwrap_or(pattern);
     if pattern.is_empty() || name.is_empty() {

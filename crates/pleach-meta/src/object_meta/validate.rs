@@ -215,7 +215,7 @@ pub fn validate_object_meta_update(
     old: ObjectMeta<'_>,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
-    // What is there already was looked at when it came.
+    // Stored values were validated when they were written.
     let (new, old) = (Checked::beside(new, old), Checked::of(old));
     let mut errors = FieldErrors::new();
     if old.deletion_timestamp.is_some_and(|time| !time.is_null()) {

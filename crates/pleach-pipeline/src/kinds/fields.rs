@@ -1,4 +1,4 @@
-//! Access to the fields of decoded objects: a field that Go's zero value stands for is absent, null or empty.
+//! Access to the fields of decoded objects. A field with Go's zero value is absent, null or empty.
 
 use pleach_json::{Map, Value};
 

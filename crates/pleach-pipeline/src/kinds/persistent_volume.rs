@@ -403,7 +403,7 @@ fn any_claim_spec(spec: &Value, path: &str, checks_groups: bool, errors: &mut Er
 #[derive(Debug)]
 pub struct Volume;
 
-/// The sources of volumes, in the order they are looked at.
+/// The sources of volumes, in the order of their validation.
 const SOURCES: [&str; 22] = [
     "hostPath",
     "gcePersistentDisk",

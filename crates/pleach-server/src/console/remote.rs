@@ -1,6 +1,6 @@
 //! [`RemoteConsole`]: the console in front of another API server, with the credentials of a kubeconfig.
 //!
-//! Its only sessions are those of its sign-in links: whoever has one acts as the user of the kubeconfig. Of the page's
+//! Its only sessions are those of its sign-in links: a browser with such a link acts as the user of the kubeconfig. Of the page's
 //! headers only those about media types are sent on, so that a page can neither impersonate nor upgrade. Read-only means:
 //! reads, and reviews of access, which write nothing; and no subresource that opens a way into nodes, pods or services.
 

@@ -15,7 +15,7 @@ const TYPES: [(&str, &str); 5] = [
     ("Pods", "pods"),
     ("Resource", "resource"),
 ];
-/// The sources in the order they are looked at.
+/// The sources in the order of their validation.
 const SOURCES: [&str; 5] = ["object", "external", "pods", "resource", "containerResource"];
 const LONGEST_WINDOW: i64 = 3600;
 const LONGEST_PERIOD: i64 = 1800;

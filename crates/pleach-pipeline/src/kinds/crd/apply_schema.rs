@@ -1,4 +1,4 @@
-//! The schema that field ownership of CRDs goes by: that of the Go types.
+//! The schema for field ownership of CRDs: that of the Go types.
 
 use pleach_json::Value;
 use pleach_schema::{Schema, SchemaOptions};

@@ -19,7 +19,7 @@ const LONGEST: usize = 128;
 const LONGEST_MESSAGE: usize = 1024;
 /// Fields that `events.k8s.io` no longer has, by their names in the core group.
 const DEPRECATED: [&str; 4] = ["firstTimestamp", "lastTimestamp", "count", "source"];
-/// Fields that do not change, in the order they are looked at. One is looked at twice.
+/// Immutable fields, in the order of their validation. One is validated twice.
 const IMMUTABLE: [&str; 14] = [
     "involvedObject",
     "reason",

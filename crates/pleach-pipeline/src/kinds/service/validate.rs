@@ -14,7 +14,7 @@ const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort
 pub(super) fn service(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Errors::new();
     let spec = object.get("spec").unwrap_or(&Value::Null);
-    // Addresses and families are looked at before anything else, when they are allocated.
+    // Addresses and families are validated first, when they are allocated.
     cluster_ips(spec, &mut errors);
     if errors.is_empty() {
         stacks(spec, &mut errors);

@@ -10,7 +10,7 @@ use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{bool_at, int_at, items, text};
 use crate::kinds::persistent_volume;
 
-/// The sources of volumes, in the order they are looked at.
+/// The sources of volumes, in the order of their validation.
 pub(crate) const SOURCES: [&str; 30] = [
     "emptyDir",
     "hostPath",
