@@ -316,7 +316,7 @@ fn is_subset(members: &Map, of: &Map) -> bool {
     charge(members.len() as u64);
     let mut others = steps(of);
     steps(members).iter().all(|(key, below)| {
-        // Both are sorted: what was passed over is not asked for again.
+        // Both are sorted: members that were passed over are not looked up again.
         let at = match others.first() {
             Some((first, _)) if first == key => 0,
             _ => others.partition_point(|(other, _)| other < key),

@@ -1,7 +1,7 @@
 //! The entries of `metadata.managedFields`, as the tracker works on them.
 //!
 //! The same owners as [`ManagedFields`](crate::ManagedFields) has, but their fields stay in the form
-//! they are stored in: what a write does not touch is handed on as it is.
+//! they are stored in: fields that a write does not touch are passed on unchanged.
 
 use std::collections::HashMap;
 use std::ops::Range;

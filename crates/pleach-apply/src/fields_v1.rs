@@ -1,7 +1,7 @@
 //! `fieldsV1`: a set of paths as a JSON object.
 //!
-//! Every step is a key, `f:name`, `k:{"name":"a"}`, `v:"x"` or `i:0`; what goes on is its value, and
-//! `.` inside says that the step is a member too. A member that nothing goes on from is just `{}`.
+//! Every step is a key, `f:name`, `k:{"name":"a"}`, `v:"x"` or `i:0`; the steps below it are its
+//! value, where `.` says that the step is a member too. A member without steps below it is `{}`.
 
 use pleach_json::{Map, Str, Value, grow_stack};
 use pleach_work::charge;

@@ -1,6 +1,6 @@
 //! Merging an applied configuration into the live value.
 //!
-//! Where both say something the configuration wins, at the level of ownership: granular maps and
+//! Where both have a value, that of the configuration wins, at the level of ownership: granular maps and
 //! associative lists are merged, everything else is replaced. Items that both lists
 //! have come in the order of the configuration; items that only the live list has keep their place
 //! between their neighbours.

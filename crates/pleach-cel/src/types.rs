@@ -183,7 +183,7 @@ impl fmt::Display for Type {
     }
 }
 
-/// A type as a constant: what the tables of functions are written in.
+/// A type as a constant, for the tables of functions.
 ///
 /// A letter stands for a type parameter, equal letters in one overload for equal types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

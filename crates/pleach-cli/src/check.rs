@@ -1,6 +1,6 @@
 //! Checks of CRDs and objects as text, for tests of CRD authors: the server's errors.
 //!
-//! Texts may be JSON or YAML. Nothing said is good; everything said is in the server's words.
+//! Texts may be JSON or YAML. A text without findings is valid; the findings are the server's messages.
 
 use pleach_schema::Record;
 

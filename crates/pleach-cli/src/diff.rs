@@ -1,7 +1,7 @@
 //! Differences between two CRDs that users of the API notice, rule by rule.
 //!
-//! A change is breaking when an object that was accepted may be refused, or loses data without a
-//! word. Where one is found, such an object comes along as a witness: constructed for the change and
+//! A change is breaking when an object that was accepted may be refused, or loses data
+//! silently. A breaking change has such an object as its witness, where one is found: constructed for the change, and
 //! checked with the engine against both CRDs.
 
 mod schema;

@@ -2,8 +2,8 @@
 //!
 //! Field paths are texts made for people: `spec.list[0].name`, `metadata.labels[a.b/c]`,
 //! `properties[a.b].type`. A key may itself contain dots and brackets, so they are resolved against
-//! what is there: the shortest name that exists is taken. What does not exist is said to be missing
-//! from the nearest thing that does.
+//! the document: the shortest name that exists is taken. A field that does not exist is reported as missing from the
+//! nearest parent that does.
 
 use std::ops::Range;
 

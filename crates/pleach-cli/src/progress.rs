@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::terminal::Terminal;
 
-/// Nothing is shown for work that takes less.
-const PATIENCE: Duration = Duration::from_millis(400);
+/// The time after which progress is shown.
+const SHOWN_AFTER: Duration = Duration::from_millis(400);
 /// How often the bar is drawn.
 const TICK: Duration = Duration::from_millis(100);
 const WIDTH: usize = 30;
@@ -28,7 +28,7 @@ pub(crate) fn watch<T: Send>(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let is_finished = is_finished;
-            let mut wait = PATIENCE;
+            let mut wait = SHOWN_AFTER;
             let mut drawn = false;
             // The other end is dropped when the work is done, or has panicked.
             while is_finished.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn progress_is_shown_after_a_while() {
-        let long = PATIENCE + TICK * 3;
+        let long = SHOWN_AFTER + TICK * 3;
         let shown = watched(true, long);
         assert!(shown.starts_with("\rreading [###############---------------] 5 of 10"), "{shown:?}");
         assert!(shown.ends_with("\r\u{1b}[K"), "{shown:?}");

@@ -175,7 +175,7 @@ pub struct Subresources {
     pub scale: Option<Scale>,
 }
 
-/// Where `/scale` finds what it shows.
+/// The paths of the fields of `/scale`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scale {
     /// `.spec.replicas`
@@ -265,7 +265,7 @@ pub struct Condition {
     pub type_: Str,
     /// `True`, `False` or `Unknown`
     pub status: Str,
-    /// When the status became what it is, as RFC 3339 text.
+    /// The time of the last change of the status, as RFC 3339 text.
     pub last_transition_time: Option<Str>,
     /// Why, in a word.
     pub reason: Str,

@@ -227,7 +227,7 @@ fn revise(stored: &mut Value, wanted: &Value, mandatory: bool) -> bool {
     let meta = ObjectMeta::of(stored);
     let annotated = meta.annotation(AUTO_UPDATE).and_then(parse_bool);
     let generation = stored.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or_default();
-    // Without the annotation it is if nobody has changed it.
+    // Without the annotation it is the server's if no user has changed it.
     let keeps_spec = mandatory || annotated.unwrap_or(generation == 1);
     let mut changed = false;
     let wanted_spec = wanted.get("spec").cloned().unwrap_or_default();

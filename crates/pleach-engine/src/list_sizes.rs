@@ -24,7 +24,7 @@ type Collection = (Str, Str, Str);
 pub(crate) struct ListSizes(RwLock<HashMap<Collection, (u64, u64), RandomState>>);
 
 impl ListSizes {
-    /// Notes what the first read of a list has found.
+    /// Records the result of the first read of a list.
     pub(crate) fn note(&self, target: &Target, range: &Range) {
         let read = range.items.len() as u64;
         let count = read + range.remaining;

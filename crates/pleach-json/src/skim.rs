@@ -1,8 +1,7 @@
 //! Finding one member in the text of an object, without reading the others.
 //!
-//! For text that is known to be well-formed JSON, as what this program has written itself: what is
-//! wrong with any other text is not found out, only never made worse than an answer of `None` or a
-//! slice that is no JSON.
+//! For text that is known to be well-formed JSON, such as stored objects. Errors in other text are not detected: the
+//! result is `None` or a slice that is no JSON.
 
 use std::ops::Range;
 

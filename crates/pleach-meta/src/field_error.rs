@@ -201,7 +201,7 @@ impl FieldError {
         Self::without_value(ErrorType::Internal, field, detail)
     }
 
-    /// The message without the field: what a cause carries.
+    /// The message without the field, as in causes.
     pub fn body(&self) -> String {
         let mut out = self.error_type.prefix().to_owned();
         match &self.bad_value {

@@ -1,6 +1,6 @@
 //! Feature gates, with their states in the Kubernetes versions that can be emulated.
 //!
-//! A gate decides what requests may bring in: when it is closed again, what is stored keeps its meaning until it is
+//! A gate decides which fields requests may set. When it is closed again, stored objects keep these fields until they are
 //! written again. Gates that stock Kubernetes does not have are off by default, so that nothing works on this server
 //! that fails on another by surprise.
 

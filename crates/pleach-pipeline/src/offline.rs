@@ -67,7 +67,7 @@ pub fn update(resource: Resource<'_>, object: &mut Value, old: &mut Value) -> Ve
     Verdict { errors, warnings }
 }
 
-/// Fills in what a stored object has and a file may leave out, the same in both objects.
+/// Sets the fields that a stored object has and a file may lack, the same in both objects.
 fn complete(resource: Resource<'_>, object: &mut Value, old: &mut Value) {
     let uid = metadata_mut(object).get("uid").cloned();
     let stored = metadata_mut(old);

@@ -1,6 +1,6 @@
 //! Preparing: the fields that the server sets before an object is validated.
 //!
-//! Nothing here can fail: what a client may not set is put back silently, as upstream does.
+//! Nothing here can fail: fields that a client may not set are restored silently, as upstream does.
 
 use pleach_json::{Map, Str, Value};
 

@@ -142,7 +142,7 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         false
     }
 
-    /// Changes the kind that was made from the manifest: what a manifest cannot say.
+    /// Changes the kind that was made from the manifest, where a manifest has no field for a property.
     fn adjust(&self, kind: &mut Kind) {
         let _ = kind;
     }
@@ -335,7 +335,7 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// `Validate`: what is wrong with a new object. Values that it shares with `validated` are valid.
+    /// `Validate`: the errors of a new object. Values that it shares with `validated` are valid.
     fn validate_create(
         &self,
         resource: Resource<'_>,
@@ -348,7 +348,7 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         validate::default_create(resource, object, validated, warnings)
     }
 
-    /// `ValidateUpdate`: what is wrong with an object that replaces another.
+    /// `ValidateUpdate`: the errors of an object that replaces another.
     fn validate_update(
         &self,
         resource: Resource<'_>,

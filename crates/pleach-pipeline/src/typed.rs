@@ -1,7 +1,7 @@
 //! The typed form of an object, which travels with the object through the stages of a write.
 //!
-//! Only a strategy that decodes the whole object has one. It says what the object was decoded to: what no encoding
-//! shows is not lost between stages, and no stage decodes again. Metadata is the object's, which stages change.
+//! Only a strategy that decodes the whole object has one. Details that no encoding shows
+//! are not lost between stages, and no stage decodes again. Metadata is the object's, which stages change.
 
 use std::any::Any;
 use std::fmt;

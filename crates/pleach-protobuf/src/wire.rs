@@ -135,7 +135,7 @@ pub(crate) fn wrong_type(content: &Content<'_>, go_name: impl Display) -> WireEr
 #[derive(Default)]
 pub(crate) struct Writer {
     buffer: Vec<u8>,
-    /// Where what is written begins.
+    /// The start of the written bytes.
     start: usize,
 }
 
@@ -145,7 +145,7 @@ impl Writer {
         self.buffer.len() - self.start
     }
 
-    /// Puts bytes before what has been written.
+    /// Puts bytes before the written ones.
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         if bytes.len() > self.start {
             self.grow(bytes.len());
@@ -197,7 +197,7 @@ impl Writer {
         self.close(number, self.len() - bytes.len());
     }
 
-    /// Makes a field of what was written since `len()` was `before`.
+    /// Makes a field of the bytes written since `len()` was `before`.
     pub(crate) fn close(&mut self, number: u32, before: usize) {
         self.varint((self.len() - before) as u64);
         self.varint(u64::from(number) << 3 | 2);

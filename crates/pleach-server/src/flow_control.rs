@@ -308,7 +308,7 @@ fn name_of(object: &Value) -> &str {
     object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Divides the seats among the levels by what they wanted since the last time.
+/// Divides the seats among the levels by their demand since the last time.
 fn adjust(config: &mut Config, now: Instant) {
     let claims: Vec<Claim> = config
         .levels

@@ -7,10 +7,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often the memory is measured.
-const EVERY: Duration = Duration::from_millis(100);
-/// About how many times the length of its body a request needs.
-const WORKING: u64 = 8;
+/// The interval of measurements.
+const MEASURE_INTERVAL: Duration = Duration::from_millis(100);
+/// The memory that a request needs, as a multiple of its body.
+const MEMORY_PER_BODY: u64 = 8;
 /// All bodies that are being received or worked on, in bytes.
 pub const BODIES: u64 = 256 << 20;
 
@@ -26,7 +26,7 @@ pub async fn keep_below(limit: u64) {
         if let Some(resident) = resident() {
             RESIDENT.store(resident, Ordering::Relaxed);
         }
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(MEASURE_INTERVAL).await;
     }
 }
 
@@ -38,7 +38,7 @@ pub fn is_short() -> bool {
 }
 
 fn is_short_of(limit: u64, resident: u64, received: u64) -> bool {
-    resident.saturating_add(received.saturating_mul(WORKING)) >= limit / 10 * 9
+    resident.saturating_add(received.saturating_mul(MEMORY_PER_BODY)) >= limit / 10 * 9
 }
 
 /// Bytes that the process holds, as the system counts them.

@@ -97,7 +97,7 @@ pub async fn serve(
                     // Out of file descriptors, most likely: wait for some connection to end.
                     tracing::warn!(%error, "cannot accept a connection");
                     connections.make_place();
-                    tokio::time::sleep(NO_PLACE).await;
+                    tokio::time::sleep(CONNECTION_LIMIT_PAUSE).await;
                     continue;
                 }
             },
@@ -128,8 +128,8 @@ pub async fn serve(
     app.end_computations();
 }
 
-/// How long to wait before another connection is closed in favour of new ones.
-const NO_PLACE: Duration = Duration::from_millis(50);
+/// The pause before another connection is closed to make room for a new one.
+const CONNECTION_LIMIT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A place for a connection: if there is none, another one gives way.
 async fn place(slots: &Arc<Semaphore>, connections: &Connections) -> OwnedSemaphorePermit {
@@ -138,7 +138,9 @@ async fn place(slots: &Arc<Semaphore>, connections: &Connections) -> OwnedSemaph
             return slot;
         }
         connections.make_place();
-        if let Ok(Ok(slot)) = tokio::time::timeout(NO_PLACE, slots.clone().acquire_owned()).await {
+        if let Ok(Ok(slot)) =
+            tokio::time::timeout(CONNECTION_LIMIT_PAUSE, slots.clone().acquire_owned()).await
+        {
             return slot;
         }
     }

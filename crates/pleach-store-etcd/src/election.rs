@@ -59,7 +59,7 @@ impl Election {
 
     /// Stands for election until it resigns.
     pub async fn run(self: Arc<Self>) {
-        // Until when nobody else can have become the leader.
+        // The time until which no other server can become the leader.
         let mut held_until = Instant::now();
         while !self.resigned.load(Relaxed) {
             let began = Instant::now();

@@ -180,7 +180,7 @@ async fn watch(client: &Client, cache: &Cache) -> Ended {
     ended
 }
 
-/// Applies what comes, until the stream ends.
+/// Applies events until the stream ends.
 async fn follow(call: &mut WatchCall, cache: &Cache) -> Ended {
     let mut pending = Vec::new();
     // When something came last, and when the watch was asked for its progress since then.

@@ -1,4 +1,4 @@
-//! Versions of etcd, and what they can do.
+//! Versions of etcd, and their features.
 
 /// The version of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

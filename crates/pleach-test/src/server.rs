@@ -184,7 +184,7 @@ impl Server {
         self.requests().iter().map(|request| request.line() + "\n").collect()
     }
 
-    /// Restarts the server: what it had in memory is made anew from its store, and watches end.
+    /// Restarts the server: its state in memory is rebuilt from its store, and watches end.
     ///
     /// # Panics
     ///

@@ -6,8 +6,8 @@ use pleach_json::Value;
 use pleach_store::{RangeQuery, Store as _};
 use pleach_store_memory::MemoryStore;
 
-/// Kinds whose objects tell when something happened, not what there is.
-const MOMENTARY: [(&str, &str); 3] =
+/// Kinds whose objects record events or times, and no state.
+const SKIPPED_KINDS: [(&str, &str); 3] =
     [("", "events"), ("events.k8s.io", "events"), ("coordination.k8s.io", "leases")];
 
 /// Metadata that differs between any two servers.
@@ -21,7 +21,7 @@ pub(crate) async fn all(store: &MemoryStore) -> Result<Vec<Value>, Rejection> {
     for versioned in found.items {
         let key = versioned.key.clone();
         let Some((group, plural, _)) = keys::split(&key) else { continue };
-        if MOMENTARY.contains(&(group, plural)) {
+        if SKIPPED_KINDS.contains(&(group, plural)) {
             continue;
         }
         let mut object = Record::open(versioned.value, versioned.revision)?.parse()?;

@@ -155,7 +155,7 @@ impl World {
         parts.with(fork)
     }
 
-    /// Restarts it: what is only in memory is made anew from the store, and watches end.
+    /// Restarts it: state in memory is rebuilt from the store, and watches end.
     pub async fn restart(&self) -> Result<(), Rejection> {
         let parts = Parts {
             options: self.options.clone(),

@@ -28,7 +28,7 @@ pub(super) const VALUES: &str = "@values";
 /// The path from a variable to a value; empty if it is computed.
 pub(super) type Path = Vec<Str>;
 
-/// Sizes of what is in a list or map.
+/// Sizes of the elements of a list or map.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub(super) key: Size,
@@ -334,7 +334,7 @@ impl<'a> Estimator<'a> {
         declared(self.root?, steps).map(|decl| Size::at_most(decl.max_elements()))
     }
 
-    /// The sizes of what is in a list or map, if they can be told.
+    /// The sizes of the elements of a list or map, if they are known.
     fn entry(&self, id: ExprId) -> Option<Entry> {
         if let Some(known) = self.entries[id.index()] {
             return Some(known);

@@ -43,9 +43,9 @@ const MOST_KNOBS: usize = 12;
 /// Usual lengths of strings: a name, a label, a word.
 const LENGTHS: [u64; 3] = [253, 63, 16];
 /// A lower single bound is suggested only if no two bounds suffice.
-const ROOM: u64 = 64;
+const LEAST_SINGLE_BOUND: u64 = 64;
 /// Two lower bounds are suggested only if nothing else suffices.
-const LITTLE_ROOM: u64 = 8;
+const LEAST_OF_TWO_BOUNDS: u64 = 8;
 
 impl Explanation {
     /// The bounds that bring the total cost down to `limit`: `set maxItems <= 64 at spec.hosts and the
@@ -56,8 +56,8 @@ impl Explanation {
             return None;
         }
         let chosen = search
-            .single(ROOM)
-            .or_else(|| search.several(LITTLE_ROOM))
+            .single(LEAST_SINGLE_BOUND)
+            .or_else(|| search.several(LEAST_OF_TWO_BOUNDS))
             .or_else(|| search.single(1))
             .or_else(|| search.several(1))?;
         let mut out = String::new();

@@ -64,7 +64,7 @@ impl Builder {
         self.minor
     }
 
-    /// Adds a node as high as what is in it.
+    /// Adds a node with the height of its children.
     pub(super) fn push(&mut self, expr: Expr, offset: u32) -> ExprId {
         let id = self.ast.push(expr, offset);
         let height = self.ast.children(id).into_iter().map(|child| self.height(child)).max();

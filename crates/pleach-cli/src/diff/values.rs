@@ -1,4 +1,4 @@
-//! Values to try as witnesses: such as the old schema may take and the new one not.
+//! Candidate values for witnesses: valid under the old schema, and perhaps not under the new one.
 
 use pleach_json::{Map, Str, Value};
 use pleach_schema::JSONSchemaProps;

@@ -1,8 +1,8 @@
 //! Objects that the old CRD accepts and the new one does not.
 //!
-//! Made for one place: a minimal object, with everything above the place made too, a value put there
-//! that the change speaks about, and the rest repaired until the old CRD accepts it. The engine then
-//! judges it by the new CRD; only an object that passes the one and fails the other is a witness.
+//! Constructed for one field: a minimal object with the parents of the field and a value that the change affects,
+//! repaired until the old CRD accepts it. The engine then validates it under the new CRD: only an object that is valid
+//! under the old and invalid under the new one is a witness.
 
 use pleach_json::{Str, Value};
 use pleach_schema::{JSONSchemaProps, Record};

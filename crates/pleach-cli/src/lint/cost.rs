@@ -13,8 +13,8 @@ use crate::catalog::Definition;
 use crate::document::Document;
 use crate::finding::{Finding, Level};
 
-/// Tried from the largest.
-const LADDER: [i64; 6] = [10_000, 1_000, 256, 64, 16, 4];
+/// Bounds that advice suggests, the largest first.
+const BOUNDS: [i64; 6] = [10_000, 1_000, 256, 64, 16, 4];
 /// So many unbounded places are tried.
 const CANDIDATES: usize = 24;
 
@@ -111,7 +111,7 @@ fn advice(schema: &Value, node: &str, base: &str, rule: &str) -> String {
     };
     let mut best: Option<(i64, &Candidate)> = None;
     for candidate in &candidates {
-        let enough = LADDER.iter().find(|bound| fits(&|schema| candidate.bound(schema, **bound)));
+        let enough = BOUNDS.iter().find(|bound| fits(&|schema| candidate.bound(schema, **bound)));
         if let Some(bound) = enough
             && best.is_none_or(|(found, _)| *bound > found)
         {
@@ -125,7 +125,7 @@ fn advice(schema: &Value, node: &str, base: &str, rule: &str) -> String {
             candidate.shown()
         );
     }
-    let together = LADDER.iter().find(|bound| {
+    let together = BOUNDS.iter().find(|bound| {
         fits(&|schema| candidates.iter().for_each(|candidate| candidate.bound(schema, **bound)))
     });
     match together {

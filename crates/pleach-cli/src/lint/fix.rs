@@ -1,7 +1,7 @@
 //! Suggested fixes for errors, applied by `--fix` where they are safe.
 //!
 //! A fix is safe when the CRD cannot be accepted without it and there is one way to make it: a type
-//! that the node's own keywords imply, a repetition that says what is said elsewhere, a name that
+//! that the node's own keywords imply, a redundant repetition, a name that
 //! follows from the spec. Everything else is advice. Fixes change the text, never the rest of it:
 //! comments and order stay.
 

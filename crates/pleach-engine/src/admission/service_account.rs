@@ -13,7 +13,7 @@ use crate::target::Subresource;
 
 pub(super) struct ServiceAccount;
 
-/// Pods with this annotation are copies of what a kubelet runs from files.
+/// Pods with this annotation are mirrors of static Pods, which a kubelet runs from files.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const DEFAULT: &str = "default";
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -1,5 +1,4 @@
-//! The common part of both webhook plugins: which webhooks are called, with which objects, and the meaning of their
-//! answer counts for.
+//! The common part of both webhook plugins: which webhooks are called, with which objects, and what their answers mean.
 
 use std::borrow::Cow;
 

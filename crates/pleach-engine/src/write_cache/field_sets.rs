@@ -16,8 +16,8 @@ use pleach_json::{InternedObject, InternedObjects, Map, Value};
 const SHARDS: usize = 16;
 /// How many sets a shard holds.
 const SETS: usize = 8;
-/// How many sets that were seen once a shard remembers.
-const ONCE: usize = 4;
+/// The number of sets seen once that a shard remembers.
+const SEEN_ONCE: usize = 4;
 /// Larger sets are not kept: they are rare, and each differs.
 const MAX_ELEMENTS: usize = 512;
 /// Nor are longer texts.
@@ -46,8 +46,8 @@ struct Shard {
 /// Sets that were seen once, in a ring.
 #[derive(Default)]
 struct SeenOnce {
-    sets: [Map; ONCE],
-    texts: [Box<[u8]>; ONCE],
+    sets: [Map; SEEN_ONCE],
+    texts: [Box<[u8]>; SEEN_ONCE],
     /// The position of the next set, here and among the interned sets.
     next: usize,
     next_text: usize,
@@ -174,7 +174,7 @@ impl Shard {
             if fields.len() <= MAX_TEXT {
                 let next = once.next_text;
                 once.texts[next] = fields.into();
-                once.next_text = (next + 1) % ONCE;
+                once.next_text = (next + 1) % SEEN_ONCE;
             }
             return false;
         }
@@ -190,7 +190,7 @@ impl Shard {
         let Some(at) = once.sets.iter().position(|seen| *seen == set) else {
             let next = once.next;
             once.sets[next] = set;
-            once.next = (next + 1) % ONCE;
+            once.next = (next + 1) % SEEN_ONCE;
             return None;
         };
         once.sets[at] = Map::new();

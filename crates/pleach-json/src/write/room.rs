@@ -1,17 +1,16 @@
-//! Room at the end of a vector: bytes that are there already, so that what is written needs no
-//! question for capacity and no new length each time.
+//! Room at the end of a vector: zeroed bytes, so that a write needs neither a check of the capacity nor a new length.
 
-/// A vector with zeros behind what has been written.
+/// A vector with zeros behind the written bytes.
 pub(super) struct Room<'o> {
     out: &'o mut Vec<u8>,
-    /// Where what has been written ends.
+    /// The end of the written bytes.
     at: usize,
     /// How much room is made at least when there is too little.
     step: usize,
 }
 
 impl<'o> Room<'o> {
-    /// Room behind what is in `out`. Ends with [`Room::close`].
+    /// Room behind the content of `out`. Ends with [`Room::close`].
     pub(super) fn new(out: &'o mut Vec<u8>, step: usize) -> Self {
         let at = out.len();
         Self { out, at, step }

@@ -28,7 +28,7 @@ pub struct FieldSelector {
 }
 
 impl FieldSelector {
-    /// Reads the text form; the error is what the API server says.
+    /// Reads the text form; the error is the API server's.
     pub fn parse(text: &str) -> Result<Self, String> {
         pleach_work::charge(text.len() as u64);
         let mut requirements = Vec::new();
@@ -54,7 +54,7 @@ impl FieldSelector {
         self.requirements.is_empty()
     }
 
-    /// Whether only fields are named that the kind supports; if not, what the API server says.
+    /// Whether only fields are named that the kind supports; if not, the API server's error.
     pub fn check(&self, supported: impl Fn(&str) -> bool) -> Result<(), String> {
         match self.requirements.iter().find(|r| !supported(&r.field)) {
             Some(r) => Err(format!("field label not supported: {}", r.field)),

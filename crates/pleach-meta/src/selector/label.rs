@@ -182,7 +182,7 @@ impl LabelSelector {
         Self { requirements: Vec::new(), nothing: true }
     }
 
-    /// Reads the text form; the error is what the API server says.
+    /// Reads the text form; the error is the API server's.
     pub fn parse(text: &str) -> Result<Self, String> {
         // A NUL ends the text, as it does for the scanner of the API server.
         let text = text.split('\0').next().unwrap_or_default();

@@ -178,7 +178,7 @@ impl Rules for Binding {
     }
 }
 
-/// Sets what is not there; an empty text is there.
+/// Sets defaults of absent fields. An empty text counts as present.
 fn set_missing(members: &mut Map, key: &str, value: &str) {
     if members.get(key).is_none_or(Value::is_null) {
         pleach_work::charge(ADDED);

@@ -24,7 +24,7 @@ pub const PLURAL: &str = "namespaces";
 /// Namespaces that the server creates.
 pub const SYSTEM: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 /// Namespaces that cannot be deleted.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-public"];
 /// The finalizer of a namespace's content.
 const CONTENT: &str = "kubernetes";
 
@@ -163,7 +163,7 @@ impl Strategy for Namespace {
     }
 
     fn is_protected(&self, name: &str) -> bool {
-        IMMORTAL.contains(&name)
+        UNDELETABLE.contains(&name)
     }
 
     fn is_deleted_at_once(&self) -> bool {

@@ -18,7 +18,8 @@ pub const PLURAL: &str = "runtimeclasses";
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
-const UNFOUNDED: &str = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+const OVERHEAD_WITHOUT_CLASS: &str =
+    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
 
 fn filled<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Map> {
     object.at(path).and_then(Value::as_object).filter(|map| !map.is_empty())
@@ -98,7 +99,7 @@ fn includes(wide: &Value, narrow: &Value) -> bool {
 pub fn empty_overhead_error(class: Option<&Value>, pod: &Value) -> Option<&'static str> {
     let is_empty = pod.at(&["spec", "overhead"]).and_then(Value::as_object).is_some_and(Map::is_empty);
     let has_class = class.is_some_and(|class| class.get("overhead").is_some());
-    (is_empty && !has_class).then_some(UNFOUNDED)
+    (is_empty && !has_class).then_some(OVERHEAD_WITHOUT_CLASS)
 }
 
 /// The errors of the overhead of a Pod, given its class.
@@ -106,7 +107,7 @@ pub fn overhead_error(class: Option<&Value>, pod: &Value) -> Option<&'static str
     let own = filled(pod, &["spec", "overhead"]);
     match class.and_then(|class| filled(class, &["overhead", "podFixed"])) {
         Some(overhead) => (own != Some(overhead)).then_some(MISMATCH),
-        None => own.map(|_| UNFOUNDED),
+        None => own.map(|_| OVERHEAD_WITHOUT_CLASS),
     }
 }
 

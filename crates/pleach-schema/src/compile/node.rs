@@ -482,7 +482,7 @@ impl Node {
             }
     }
 
-    /// Hashes the node; what is below it must have been hashed.
+    /// Hashes the node, after its children.
     pub(super) fn seal(&mut self) {
         let mut all = Digest::new(1);
         all.number(u64::from(self.flags.0));

@@ -21,7 +21,7 @@ const SATURATED: u32 = 8;
 /// A request is queued if another user sent one within this time.
 const OTHER_USERS_WINDOW: Duration = Duration::from_secs(1);
 /// The longest wait for a turn.
-const PATIENCE: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
 const QUEUES: Queuing = Queuing::Queue { queues: 256, hand: 2, length: usize::MAX };
 
@@ -104,7 +104,7 @@ impl Turn {
     pub async fn compute<F: Future>(self, request: F) -> F::Output {
         match self.slot.clone() {
             Some(slot) => {
-                let _ = tokio::time::timeout(PATIENCE, slot.granted()).await;
+                let _ = tokio::time::timeout(LONGEST_WAIT, slot.granted()).await;
             }
             // Requests that other connections have for us stand in the queues before this one is computed.
             None => tokio::task::yield_now().await,

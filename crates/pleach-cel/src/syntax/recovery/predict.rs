@@ -89,7 +89,7 @@ impl<'n> Predictor<'n> {
         Self { network, stacks: Stacks::new(), decided: HashMap::new() }
     }
 
-    /// Drops what is only valid for one text.
+    /// Drops the state that is only valid for one text.
     pub(super) fn forget_stacks(&mut self) {
         self.stacks = Stacks::new();
     }

@@ -47,7 +47,7 @@ pub struct Options {
     pub output: Format,
 }
 
-/// An expression and what it costs.
+/// An expression and its cost.
 struct Priced {
     field: String,
     source: String,

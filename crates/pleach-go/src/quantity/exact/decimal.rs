@@ -1,4 +1,4 @@
-//! Decimal numbers of any length: what a quantity is when 18 digits are not enough.
+//! Decimal numbers of any length, for quantities of more than 18 digits.
 //!
 //! Digits are kept one per byte: such numbers are rare, short, and scaled by powers of ten most
 //! of the time. Operations on numbers far apart answer without writing out the zeros between.

@@ -21,7 +21,7 @@ const MOST_ANNOTATIONS: usize = 20;
 /// The steps that an annotation in an error is charged: the error has all of them.
 const SHOWN: u64 = 300;
 const LONGEST_ANNOTATION: usize = 5 * 1024;
-/// Mutations are for what is created and updated.
+/// The operations of mutating policies: creates and updates.
 const MUTATING_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 
 /// The errors of a policy, which replaces `old` if there is one. Expressions that were stored before may use what

@@ -235,7 +235,7 @@ fn compute(requests: &ResourceList, limits: &ResourceList) -> ResourceList {
     usage
 }
 
-/// `Constraints`: the error about containers that do not say what they need of what a quota limits.
+/// `Constraints`: the error about containers without requests or limits for resources that a quota limits.
 fn missing(limited: &BTreeSet<Str>, pod: &Value) -> Option<String> {
     let spec = pod.get("spec")?;
     if spec.get("resources").and_then(Value::as_object).is_some_and(|own| !own.is_empty()) {

@@ -24,7 +24,7 @@ pub(super) fn affinity(affinity: &Value, path: &str, errors: &mut Errors) {
             let path = format!("{path}.{PREFERRED}[{i}]");
             weight(term, &path, errors);
             if let Some(preference) = term.get("preference") {
-                // Any text may be a value of what is only preferred.
+                // Values of preferred terms are not validated.
                 node_selector_term(preference, &format!("{path}.preference"), false, errors);
             }
         }

@@ -69,7 +69,7 @@ fn annotations(holder: &Value, path: &str, is_template: bool, warnings: &mut Vec
     let all = holder.at(&["metadata", "annotations"]).and_then(Value::as_object);
     let spec = holder.get("spec").unwrap_or(&Value::Null);
     let of_pod = |field: &str| spec.at(&["securityContext", field]).is_some();
-    // A container of that name which has no field for what the annotation says.
+    // A container of that name without the field that replaces the annotation.
     let is_alone = |name: &str, field: &str| {
         let lists = ["initContainers", "containers", "ephemeralContainers"];
         let found = lists.iter().find_map(|list| search(items(spec, list), |one| text(one, "name") == name));
@@ -90,7 +90,7 @@ fn annotations(holder: &Value, path: &str, is_template: bool, warnings: &mut Vec
             && (if is_template {
                 !of_pod("appArmorProfile") && is_alone(name, "appArmorProfile")
             } else {
-                // The field of a Pod says by now what the annotation says.
+                // The annotation has set the field of the Pod already.
                 app_armor::is_from_annotation(spec, name, written.as_str().unwrap_or_default())
             })
         {
@@ -197,7 +197,7 @@ fn node_affinity(spec: &Value, path: &str, warnings: &mut Vec<String>) {
     }
 }
 
-/// Warnings about a term; values of what is only preferred are no errors.
+/// Warnings about a term; values of preferred terms are no errors.
 pub(crate) fn node_selector_term(term: &Value, of_values: bool, path: &str, warnings: &mut Vec<String>) {
     for (j, requirement) in items(term, "matchExpressions").iter().enumerate() {
         let (key, path) = (text(requirement, "key"), format!("{path}.matchExpressions[{j}]"));

@@ -47,7 +47,7 @@ fn check_list<'a>(
     found
 }
 
-/// Odd: what a wildcard covers is only seen if it comes after, and whether there is a resource besides `*`
+/// Odd: resources that a wildcard covers are only found after it, and whether there is a resource besides `*`
 /// is decided by the last that has no subresource.
 fn check_resources(resources: &[&str], path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if resources.is_empty() {
