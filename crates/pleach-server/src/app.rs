@@ -34,7 +34,7 @@ use crate::cpu::{CpuGuard, CpuLanes};
 use crate::deadline::Deadline;
 use crate::documents::Documents;
 use crate::flow_control::{self, Begun, FlowControl, Place};
-use crate::impersonation::{self, LastWays};
+use crate::impersonation::{self, LastModes};
 use crate::inflight::InflightLimits;
 use crate::metrics::{Labels, Metrics};
 use crate::outcome::Outcome;
@@ -145,7 +145,7 @@ pub struct App {
     stopped: AtomicBool,
     audit_ids: AuditIds,
     cpu: Arc<CpuLanes>,
-    impersonation: LastWays,
+    impersonation: LastModes,
     audit: Option<Arc<Audit>>,
     console: Option<Console>,
 }
@@ -167,7 +167,7 @@ impl App {
             stopped: AtomicBool::new(false),
             audit_ids: AuditIds::new(),
             cpu: Arc::new(CpuLanes::of_this_machine()),
-            impersonation: LastWays::default(),
+            impersonation: LastModes::default(),
             audit: None,
             console: None,
         }

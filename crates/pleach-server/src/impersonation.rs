@@ -1,8 +1,8 @@
 //! Impersonation: a request that acts as another user, if its own user may do so.
 //!
-//! Five ways are tried in upstream's order: as the node of a pod, as any node, as a service account, as any other user
+//! Five modes are tried in upstream's order: as the node of a pod, as any node, as a service account, as any other user
 //! (these four are constrained: the user also needs a right to impersonate for this request), and the classic one. The
-//! first that succeeds counts; if none does, the first refusal is the answer. For each user the way that worked last
+//! first that succeeds counts; if none does, the first refusal is the answer. For each user the mode that worked last
 //! is tried first.
 
 use std::borrow::Cow;
@@ -33,12 +33,12 @@ const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 /// From how many groups or extra attributes on the right to all of them, as one named `*`, is asked about first.
 const MANY: usize = 4;
 
-/// How many users' last ways are remembered.
+/// How many users' last modes are remembered.
 const REMEMBERED: usize = 1024;
 
 /// A kind of impersonation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum ImpersonationMode {
     AssociatedNode,
     ArbitraryNode,
     ServiceAccount,
@@ -46,11 +46,16 @@ enum Way {
     Classic,
 }
 
-const WAYS: [Way; 5] =
-    [Way::AssociatedNode, Way::ArbitraryNode, Way::ServiceAccount, Way::UserInfo, Way::Classic];
+const MODES: [ImpersonationMode; 5] = [
+    ImpersonationMode::AssociatedNode,
+    ImpersonationMode::ArbitraryNode,
+    ImpersonationMode::ServiceAccount,
+    ImpersonationMode::UserInfo,
+    ImpersonationMode::Classic,
+];
 
-impl Way {
-    /// The verb of the right to be the other user; none for the classic way, which has no constraint.
+impl ImpersonationMode {
+    /// The verb of the right to be the other user; none for the classic mode, which has no constraint.
     fn constraint(self) -> Option<&'static str> {
         match self {
             Self::AssociatedNode => Some("impersonate:associated-node"),
@@ -64,19 +69,19 @@ impl Way {
 
 /// The kind of impersonation that was last allowed for each user.
 #[derive(Default)]
-pub struct LastWays(Mutex<HashMap<Str, Way>>);
+pub struct LastModes(Mutex<HashMap<Str, ImpersonationMode>>);
 
-impl LastWays {
-    fn get(&self, user: &UserInfo) -> Option<Way> {
+impl LastModes {
+    fn get(&self, user: &UserInfo) -> Option<ImpersonationMode> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&user.name).copied()
     }
 
-    fn set(&self, user: &UserInfo, way: Way) {
-        let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if ways.len() >= REMEMBERED {
-            ways.clear();
+    fn set(&self, user: &UserInfo, mode: ImpersonationMode) {
+        let mut modes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if modes.len() >= REMEMBERED {
+            modes.clear();
         }
-        ways.insert(user.name.clone(), way);
+        modes.insert(user.name.clone(), mode);
     }
 }
 
@@ -88,7 +93,7 @@ pub fn is_asked_for(headers: &HeaderMap) -> bool {
 /// The user that a request acts as; none if its headers name no user. The error is the refusal.
 pub async fn impersonated(
     authorizer: &dyn Authorizer,
-    last: &LastWays,
+    last: &LastModes,
     headers: &HeaderMap,
     attributes: &Attributes<'_>,
 ) -> Result<Option<Arc<UserInfo>>, Rejection> {
@@ -96,13 +101,13 @@ pub async fn impersonated(
     let check = Check { authorizer, attributes, wanted: &wanted };
     let remembered = last.get(&attributes.user);
     let mut first = None;
-    let others = WAYS.into_iter().filter(|way| Some(*way) != remembered);
-    for way in remembered.into_iter().chain(others) {
-        match check.by(way).await {
+    let others = MODES.into_iter().filter(|mode| Some(*mode) != remembered);
+    for mode in remembered.into_iter().chain(others) {
+        match check.by(mode).await {
             Ok(None) => {}
             Ok(Some(user)) => {
-                last.set(&attributes.user, way);
-                if let Some(constraint) = way.constraint() {
+                last.set(&attributes.user, mode);
+                if let Some(constraint) = mode.constraint() {
                     audit::annotate(CONSTRAINT, || constraint.into());
                 }
                 return Ok(Some(Arc::new(user)));
@@ -192,13 +197,13 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// The user, none if the way is not for such users, or the refusal.
-    async fn by(&self, way: Way) -> Result<Option<UserInfo>, Rejection> {
+    /// The user, none if the mode is not for such users, or the refusal.
+    async fn by(&self, mode: ImpersonationMode) -> Result<Option<UserInfo>, Rejection> {
         let wanted = self.wanted;
         let only_name = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
         let (node, account) = (node(&wanted.name), service_account(&wanted.name));
-        match way {
-            Way::AssociatedNode => {
+        match mode {
+            ImpersonationMode::AssociatedNode => {
                 if !only_name || !node.is_some_and(|node| self.runs_on(node)) {
                     return Ok(None);
                 }
@@ -206,26 +211,26 @@ impl Check<'_> {
                 self.may_be("associated-node", "nodes", "", "*", "").await?;
                 Ok(Some(as_node(wanted)))
             }
-            Way::ArbitraryNode => {
+            ImpersonationMode::ArbitraryNode => {
                 let Some(node) = node.filter(|_| only_name) else { return Ok(None) };
                 self.constrained("arbitrary-node").await?;
                 self.may_be("arbitrary-node", "nodes", "", node, "").await?;
                 Ok(Some(as_node(wanted)))
             }
-            Way::ServiceAccount => {
+            ImpersonationMode::ServiceAccount => {
                 let Some((namespace, name)) = account.filter(|_| only_name) else { return Ok(None) };
                 self.constrained("serviceaccount").await?;
                 self.may_be("serviceaccount", "serviceaccounts", namespace, name, "").await?;
                 Ok(Some(with_groups(wanted)))
             }
-            Way::UserInfo => {
+            ImpersonationMode::UserInfo => {
                 if node.is_some() || account.is_some() {
                     return Ok(None);
                 }
                 self.by_user_info().await?;
                 Ok(Some(with_groups(wanted)))
             }
-            Way::Classic => {
+            ImpersonationMode::Classic => {
                 self.classic().await?;
                 Ok(Some(with_groups(wanted)))
             }
@@ -241,12 +246,12 @@ impl Check<'_> {
     }
 
     async fn by_user_info(&self) -> Result<(), Rejection> {
-        const WAY: &str = "user-info";
+        const MODE: &str = "user-info";
         let wanted = self.wanted;
-        self.constrained(WAY).await?;
-        self.may_be(WAY, "users", "", &wanted.name, "").await?;
+        self.constrained(MODE).await?;
+        self.may_be(MODE, "users", "", &wanted.name, "").await?;
         if !wanted.uid.is_empty() {
-            self.may_be(WAY, "uids", "", &wanted.uid, "").await?;
+            self.may_be(MODE, "uids", "", &wanted.uid, "").await?;
         }
         let refused = |resource: &str, name: &str, why: &str| {
             let verb = "impersonate:user-info";
@@ -260,9 +265,10 @@ impl Check<'_> {
                 return Err(refused("groups", group, why));
             }
         }
-        let all_groups = wanted.groups.len() >= MANY && self.may_be(WAY, "groups", "", "*", "").await.is_ok();
+        let all_groups =
+            wanted.groups.len() >= MANY && self.may_be(MODE, "groups", "", "*", "").await.is_ok();
         for group in wanted.groups.iter().filter(|_| !all_groups) {
-            self.may_be(WAY, "groups", "", group, "").await?;
+            self.may_be(MODE, "groups", "", group, "").await?;
         }
         for (key, values) in &wanted.extra {
             if let Some(why) = extra_problem(key, values) {
@@ -271,10 +277,10 @@ impl Check<'_> {
         }
         let has_many =
             wanted.extra.len() >= MANY || wanted.extra.iter().any(|(_, values)| values.len() >= MANY);
-        let all_extras = has_many && self.may_be(WAY, "userextras", "", "*", "*").await.is_ok();
+        let all_extras = has_many && self.may_be(MODE, "userextras", "", "*", "*").await.is_ok();
         for (key, values) in wanted.extra.iter().filter(|_| !all_extras) {
             for value in values {
-                self.may_be(WAY, "userextras", "", value, key).await?;
+                self.may_be(MODE, "userextras", "", value, key).await?;
             }
         }
         Ok(())
@@ -302,9 +308,9 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The right to impersonate in a way for this request.
-    async fn constrained(&self, way: &str) -> Result<(), Rejection> {
-        let verb = format!("impersonate-on:{way}:{}", self.attributes.verb);
+    /// The right to impersonate in a mode for this request.
+    async fn constrained(&self, mode: &str) -> Result<(), Rejection> {
+        let verb = format!("impersonate-on:{mode}:{}", self.attributes.verb);
         let attributes = Attributes { verb: Verb::of(&verb), ..self.attributes.clone() };
         self.ask(&attributes).await
     }
@@ -312,13 +318,13 @@ impl Check<'_> {
     /// The permission to impersonate a user, group, uid or extra value with a verb.
     async fn may_be(
         &self,
-        way: &str,
+        mode: &str,
         resource: &str,
         namespace: &str,
         name: &str,
         subresource: &str,
     ) -> Result<(), Rejection> {
-        let verb = format!("impersonate:{way}");
+        let verb = format!("impersonate:{mode}");
         self.may(&verb, AUTHENTICATION, resource, subresource, namespace, name).await
     }
 
@@ -394,7 +400,7 @@ fn with_groups(wanted: &UserInfo) -> UserInfo {
     user
 }
 
-/// Why an extra attribute cannot be impersonated in a constrained way, whatever the rights.
+/// Why an extra attribute cannot be impersonated in a constrained mode, whatever the rights.
 fn extra_problem(key: &str, values: &[Str]) -> Option<String> {
     let errors = check_domain_prefixed_path(key, "extra.key");
     if !errors.is_empty() {
@@ -483,7 +489,7 @@ mod tests {
         };
         let mut headers = headers(list);
         headers.insert(USER, "bob".parse().unwrap());
-        let found = impersonated(&grants, &LastWays::default(), &headers, &attributes).await;
+        let found = impersonated(&grants, &LastModes::default(), &headers, &attributes).await;
         let mut asked = grants.asked.into_inner().unwrap();
         asked.retain(|asked| asked.starts_with("groups") || asked.starts_with("userextras"));
         (found.err().map(|refusal| refusal.to_string()).unwrap_or_default(), asked)
@@ -550,7 +556,7 @@ mod tests {
             let resource = ResourceAttributes { resource: "foos", ..ResourceAttributes::default() };
             let attributes = Attributes { user, verb: Verb::List, path: "", resource: Some(resource) };
             let found =
-                impersonated(&grants, &LastWays::default(), &headers(&[(USER, wanted)]), &attributes).await;
+                impersonated(&grants, &LastModes::default(), &headers(&[(USER, wanted)]), &attributes).await;
             let found = found.ok().flatten();
             assert_eq!(found.is_some(), want, "{why}");
             if let Some(found) = found {
