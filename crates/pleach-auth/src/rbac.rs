@@ -79,6 +79,18 @@ impl RbacAuthorizer {
         self.index.read().unwrap_or_else(PoisonError::into_inner).role(key)
     }
 
+    /// The roles that exist.
+    pub fn roles(&self) -> Vec<RoleKey> {
+        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+        index.existing_roles().cloned().collect()
+    }
+
+    /// The namespaces and names of bindings; the namespace of ClusterRoleBindings is empty.
+    pub fn bindings(&self) -> Vec<(Str, Str)> {
+        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+        index.binding_names().cloned().collect()
+    }
+
     /// The rules of a user in a namespace; without one, from ClusterRoleBindings only.
     pub fn own_rules(&self, user: &UserInfo, namespace: &str) -> OwnRules {
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);

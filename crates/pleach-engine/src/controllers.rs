@@ -180,6 +180,7 @@ impl Controllers {
         let store = &self.engine.store;
         let start = store.revision().await.map_err(Rejection::from_store)?;
         let mut watch = store.watch(Key::new(keys::ROOT), start).await.map_err(Rejection::from_store)?;
+        self.reconcile_known(start).await;
         if !self.read_everything(&mut watch).await? {
             return Ok(Ended::Closed);
         }
@@ -264,16 +265,28 @@ impl Controllers {
         }
     }
 
+    /// Enqueues what the catalog and the registries know: objects that were deleted before the watch began are
+    /// neither in the store nor in the watch, and items of an earlier run were dropped.
+    async fn reconcile_known(&mut self, start: Revision) {
+        let engine = &self.engine;
+        let mut items = vec![Item::FlowControl];
+        items.extend(engine.hooks.get().map(|_| Item::Webhooks(start)));
+        items.extend(engine.policies.knows_any().await.then_some(Item::Policies(start)));
+        items.extend(engine.limited.any().then_some(Item::Limits));
+        items.extend(engine.definition_names().await.into_iter().map(Item::Definition));
+        items.extend(engine.waiting_definitions().await.into_iter().map(Item::NameFreed));
+        items.extend(engine.rbac_keys().iter().map(|key| Item::Rbac(key.as_str().into())));
+        for item in items {
+            self.reconciler.add(item, Duration::ZERO);
+        }
+    }
+
     /// Reads the whole store once, for work that was left undone; `false` if the store was closed meanwhile.
     ///
     /// Every page is of the latest revision, and what changed since the watch began comes from the watch: nothing
     /// has to stay readable for as long as it takes. An event may be older than what a page said of its key; those
     /// after it follow. A page must not be older than an event before it, so the watch is read between pages only.
     async fn read_everything(&mut self, watch: &mut Watch) -> Result<bool, Rejection> {
-        // Deleted CRDs are not in the store.
-        for name in self.engine.definition_names().await {
-            self.reconciler.add(Item::Definition(name), Duration::ZERO);
-        }
         let mut query = RangeQuery::prefix(keys::ROOT).limit(PAGE);
         loop {
             let range = self.engine.store.range(query.clone()).await.map_err(Rejection::from_store)?;
@@ -295,7 +308,15 @@ impl Controllers {
                 Some(last) => query = query.after(&last),
                 None => return Ok(true),
             }
-            tokio::task::yield_now().await;
+            // Changes by other processes count before everything is read.
+            tokio::select! {
+                biased;
+                () = self.reconciler.turn() => {}
+                () = tokio::task::yield_now() => {}
+            }
+            if !self.take_in_arrived(watch, usize::MAX)? {
+                return Ok(false);
+            }
         }
     }
 

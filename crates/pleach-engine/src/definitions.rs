@@ -155,6 +155,12 @@ impl Engine {
         self.crds.0.lock().await.accepted.keys().cloned().collect()
     }
 
+    /// The names of CRDs that wait for a name.
+    pub(crate) async fn waiting_definitions(&self) -> Vec<Str> {
+        let state = self.crds.0.lock().await;
+        state.groups.values().flat_map(|group| group.waiting.iter().cloned()).collect()
+    }
+
     /// Reconciles with the stored state of a CRD, which may have been committed or removed.
     pub(crate) async fn definition_changed(&self, name: &Str) -> Result<(), Rejection> {
         self.decide(name, Cause::Changed).await

@@ -1,12 +1,14 @@
-//! Two engines on one store, as two servers on one etcd cluster: none of them runs background controllers here, so
-//! that neither hears of what the other does.
+//! Two engines on one store, as two servers on one etcd cluster. Most run no background controllers here, so that
+//! neither hears of what the other does.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use pleach_auth::{Attributes, ResourceAttributes, UserInfo, Verb};
 use pleach_engine::deterministic::{CountedRandomness, FixedClock};
-use pleach_engine::options::{Body, Context, Format, Freshness, WriteOptions};
+use pleach_engine::options::{Body, Context, DeleteOptions, Format, Freshness, WriteOptions};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::{AdmissionPlugins, Engine};
@@ -14,10 +16,16 @@ use pleach_json::{Value, json, to_vec};
 use pleach_store::{
     Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, StoreFuture, Versioned, Watch,
 };
+use tokio::sync::{Semaphore, watch};
 
 /// A store that says that others write to it.
-#[derive(Default)]
-struct Shared(ModelStore);
+struct Shared(ModelStore, Semaphore);
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self(ModelStore::default(), Semaphore::new(1))
+    }
+}
 
 impl Store for Shared {
     fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>> {
@@ -37,7 +45,10 @@ impl Store for Shared {
     }
 
     fn revision(&self) -> StoreFuture<'_, Revision> {
-        self.0.revision()
+        Box::pin(async {
+            let _permit = self.1.acquire().await;
+            self.0.revision().await
+        })
     }
 
     fn compact(&self, before: Revision) -> StoreFuture<'_, ()> {
@@ -183,4 +194,142 @@ async fn two_servers_give_no_address_and_no_port_twice() {
         ports.insert(pleach_json::to_string(&port.unwrap()));
     }
     assert_eq!((addresses.len(), ports.len()), (80, 80));
+}
+
+/// Objects that decide about requests: a role and its binding, a policy and its binding, a webhook configuration, a
+/// flow schema, and a CRD.
+fn deciding() -> Vec<(&'static str, &'static str, Value)> {
+    const RBAC: &str = "rbac.authorization.k8s.io";
+    const ADMISSION: &str = "admissionregistration.k8s.io";
+    const FLOW: &str = "flowcontrol.apiserver.k8s.io";
+    let rules = |group: &str, resource: &str| json!([{"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource]}]);
+    vec![
+        (
+            RBAC,
+            "roles",
+            json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "one"},
+                "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
+            }),
+        ),
+        (
+            RBAC,
+            "rolebindings",
+            json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "one"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "one"},
+                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}]
+            }),
+        ),
+        (
+            ADMISSION,
+            "validatingadmissionpolicies",
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+                "metadata": {"name": "one"},
+                "spec": {"matchConstraints": {"resourceRules": (rules("", "configmaps"))},
+                    "validations": [{"expression": "false"}]}
+            }),
+        ),
+        (
+            ADMISSION,
+            "validatingadmissionpolicybindings",
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+                "metadata": {"name": "one"},
+                "spec": {"policyName": "one", "validationActions": ["Deny"]}
+            }),
+        ),
+        (
+            ADMISSION,
+            "validatingwebhookconfigurations",
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+                "metadata": {"name": "one"},
+                "webhooks": [{"name": "one.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                    "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": (rules("", "services"))}]
+            }),
+        ),
+        (
+            FLOW,
+            "flowschemas",
+            json!({
+                "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", "metadata": {"name": "one"},
+                "spec": {"matchingPrecedence": 9, "priorityLevelConfiguration": {"name": "exempt"}}
+            }),
+        ),
+        (CRDS.0, CRDS.1, definition(10)),
+    ]
+}
+
+/// Which of these objects an engine acts on.
+async fn acted_on(engine: &Engine) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let resource = ResourceAttributes {
+        version: "v1",
+        resource: "secrets",
+        namespace: "default",
+        ..ResourceAttributes::default()
+    };
+    let user = UserInfo::authenticated("jane", []);
+    let attributes = Attributes { user, verb: Verb::Get, path: "", resource: Some(resource) };
+    if engine.authorizer().authorize(&attributes).get().await.is_allowed() {
+        found.push("roles");
+    }
+    let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    let dry_run = WriteOptions { dry_run: true, ..WriteOptions::default() };
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
+    for (plural, of, object) in [("configmaps", "policies", config_map), ("services", "webhooks", service)] {
+        let target = target(engine, "", plural, None);
+        if engine.create(&target, &body(&object), &dry_run, &mut Context::default()).await.is_err() {
+            found.push(of);
+        }
+    }
+    let is_schema = |schema: &Value| schema.at(&["metadata", "name"]).and_then(Value::as_str) == Some("one");
+    if engine.flow_control_objects().schemas.iter().any(is_schema) {
+        found.push("flow schemas");
+    }
+    if engine.catalog().get("example.com", "foos").is_some() {
+        found.push("CRDs");
+    }
+    found
+}
+
+/// Waits until an engine acts on these objects.
+async fn acts_on(engine: &Engine, wanted: &[&str]) {
+    let wait = async {
+        while acted_on(engine).await != wanted {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    if tokio::time::timeout(Duration::from_secs(10), wait).await.is_err() {
+        panic!("wanted {wanted:?}, but it acts on {:?}", acted_on(engine).await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_deleted_while_the_leader_changes_have_no_effect() {
+    const ALL: [&str; 5] = ["roles", "policies", "webhooks", "flow schemas", "CRDs"];
+    let store = Arc::new(Shared::default());
+    let (lead, leads) = watch::channel(false);
+    let second = Arc::new(engine(&store).await.with_rbac().with_leadership(leads));
+    let controllers = tokio::spawn(second.clone().run_controllers());
+    let first = engine(&store).await;
+    for (group, plural, object) in deciding() {
+        create(&first, &target(&first, group, plural, None), &object).await.unwrap();
+    }
+    acts_on(&second, &ALL).await;
+
+    // The watch of the engine ends, and the next one cannot begin before the objects are deleted.
+    let permit = store.1.acquire().await.unwrap();
+    lead.send(true).unwrap();
+    tokio::task::yield_now().await;
+    for (group, plural, object) in deciding().into_iter().rev() {
+        let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap();
+        let target = target(&first, group, plural, Some(name));
+        first.delete(&target, &DeleteOptions::default(), &mut Context::default()).await.unwrap();
+    }
+    drop(permit);
+    acts_on(&second, &[]).await;
+    controllers.abort();
 }

@@ -172,6 +172,16 @@ impl Index {
         self.roles.get(key).and_then(|at| self.slots[*at].rules.clone())
     }
 
+    /// The roles that exist.
+    pub(super) fn existing_roles(&self) -> impl Iterator<Item = &RoleKey> {
+        self.slots.iter().filter(|slot| slot.rules.is_some()).map(|slot| &slot.key)
+    }
+
+    /// The namespaces and names of bindings.
+    pub(super) fn binding_names(&self) -> impl Iterator<Item = &(Str, Str)> {
+        self.bindings.keys()
+    }
+
     pub(super) fn set_role(&mut self, key: RoleKey, rules: Option<Arc<[PolicyRule]>>) {
         if rules.is_none() && !self.roles.contains_key(&key) {
             return;

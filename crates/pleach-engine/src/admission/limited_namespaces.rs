@@ -20,9 +20,14 @@ pub(crate) struct LimitedNamespaces {
 }
 
 impl LimitedNamespaces {
+    /// Whether any namespace has some.
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
     /// Whether a namespace has some.
     pub(crate) fn has(&self, namespace: Option<&Str>) -> bool {
-        self.any.load(Ordering::Acquire)
+        self.any()
             && namespace
                 .is_some_and(|name| self.names.read().unwrap_or_else(PoisonError::into_inner).contains(name))
     }

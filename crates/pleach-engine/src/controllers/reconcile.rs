@@ -11,6 +11,7 @@ use super::controller::{Change, Controller, Due, Progress, Worked};
 use crate::engine::Engine;
 use crate::keys;
 use crate::kinds::crd::{GROUP, PLURAL};
+use crate::kinds::rbac;
 
 /// A change that may not have been applied yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +40,24 @@ pub(super) struct Reconciler {
 impl Reconciler {
     pub(super) fn new(engine: Arc<Engine>) -> Self {
         Self { engine }
+    }
+}
+
+impl Engine {
+    /// The keys of all roles and bindings that the authorizer knows.
+    pub(super) fn rbac_keys(&self) -> Vec<Key> {
+        let roles = self.rbac.authorizer.roles().into_iter().map(|role| match role.namespace {
+            Some(namespace) => keys::object(rbac::GROUP, rbac::ROLES, Some(&namespace), &role.name),
+            None => keys::object(rbac::GROUP, rbac::CLUSTER_ROLES, None, &role.name),
+        });
+        let bindings = self.rbac.authorizer.bindings().into_iter().map(|(namespace, name)| {
+            if namespace.is_empty() {
+                keys::object(rbac::GROUP, rbac::CLUSTER_ROLE_BINDINGS, None, &name)
+            } else {
+                keys::object(rbac::GROUP, rbac::ROLE_BINDINGS, Some(&namespace), &name)
+            }
+        });
+        roles.chain(bindings).collect()
     }
 }
 
