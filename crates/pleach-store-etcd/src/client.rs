@@ -49,7 +49,7 @@ const PROBE_ATTEMPT: Duration = Duration::from_secs(2);
 /// A client of one cluster.
 #[derive(Debug)]
 pub(crate) struct Client {
-    members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
     next: AtomicUsize,
     call_timeout: Duration,
     /// A member gave no answer.
@@ -156,13 +156,15 @@ impl Client {
                     Effect::Read => deadline.min(Instant::now() + READ_ATTEMPT),
                     Effect::Write(_) => deadline,
                 };
-                let error = match timeout_at(until, unary(channel, path, request.clone())).await {
+                let sending = unary(channel, path, request.clone(), effect);
+                let error = match timeout_at(until, sending).await {
                     Ok(Ok(answer)) => return Ok(answer),
                     Ok(Err(error)) => error,
                     Err(_) => CallError::NoAnswer("context deadline exceeded".into()),
                 };
                 match &error {
                     CallError::Refused(_) => return Err(error),
+                    CallError::NotProcessed(_) if effect.is_abandoned() => return Err(error),
                     CallError::NotProcessed(_) => self.has_failed(index),
                     CallError::NoAnswer(_) => {
                         self.has_failed(index);
@@ -228,8 +230,8 @@ impl Client {
         let opened = async {
             let (number, channel) = member.connection().await.map_err(CallError::NotProcessed)?;
             let opening = async {
-                let status =
-                    unary(channel.clone(), "/etcdserverpb.Maintenance/Status", StatusRequest {}).await;
+                let path = "/etcdserverpb.Maintenance/Status";
+                let status = unary(channel.clone(), path, StatusRequest {}, Effect::Read).await;
                 let version = match status {
                     Ok(StatusResponse { version }) => Version::parse(&version),
                     Err(CallError::Refused(_)) => Version::default(),
@@ -258,7 +260,7 @@ impl Client {
 async fn answers(member: &Member, key: Bytes) -> bool {
     let Ok((number, channel)) = member.connection().await else { return false };
     let request = RangeRequest { key, count_only: true, ..Default::default() };
-    match unary::<_, RangeResponse>(channel, "/etcdserverpb.KV/Range", request).await {
+    match unary::<_, RangeResponse>(channel, "/etcdserverpb.KV/Range", request, Effect::Read).await {
         Ok(_) | Err(CallError::Refused(_)) => true,
         Err(CallError::NotProcessed(_)) => false,
         Err(CallError::NoAnswer(_)) => {
@@ -268,13 +270,22 @@ async fn answers(member: &Member, key: Bytes) -> bool {
     }
 }
 
-async fn unary<Q, A>(channel: Channel, path: &'static str, request: Q) -> Result<A, CallError>
+/// Sends a call, unless its caller has gone by then.
+async fn unary<Q, A>(
+    channel: Channel,
+    path: &'static str,
+    request: Q,
+    effect: Effect<'_>,
+) -> Result<A, CallError>
 where
     Q: Message + 'static,
     A: Message + Default + 'static,
 {
     let mut grpc = grpc(channel);
     grpc.ready().await.map_err(|error| CallError::NotProcessed(error.to_string().into()))?;
+    if effect.is_abandoned() {
+        return Err(CallError::NotProcessed("context canceled".into()));
+    }
     let path = PathAndQuery::from_static(path);
     let answer = grpc.unary(tonic::Request::new(request), path, ProstCodec::default()).await;
     answer.map(tonic::Response::into_inner).map_err(classify)

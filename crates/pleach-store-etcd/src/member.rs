@@ -21,7 +21,7 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Member {
     endpoint: Endpoint,
     /// The connection, with a number that tells it from later ones.
-    connection: Mutex<Option<(usize, Channel)>>,
+    pub(crate) connection: Mutex<Option<(usize, Channel)>>,
     made: AtomicUsize,
     /// Its last call got no answer: other members are asked first, until it has answered a read.
     pub(crate) failed: AtomicBool,

@@ -9,7 +9,12 @@ use super::{
     etcd::{Etcd, Program},
     proxy::Proxy,
 };
-use crate::{EtcdStore, Options, Prefixed};
+use crate::{
+    EtcdStore, Options, Prefixed,
+    client::Client,
+    error::CallError,
+    messages::{PutRequest, RangeRequest, Request, RequestOp, TxnRequest},
+};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -274,4 +279,24 @@ async fn a_write_waits_for_etcd_and_is_not_sent_after_its_caller_has_gone() {
     let keys = store.range(RangeQuery::prefix("k/")).await.unwrap().items;
     let keys: Vec<_> = keys.iter().map(|item| item.key.as_str()).collect();
     assert_eq!(keys, ["k/1", "k/patient"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_whose_caller_goes_while_a_connection_is_made_is_not_sent() {
+    let etcd = Etcd::start(Program::Newest);
+    let client = Client::new(&Options::new([etcd.url()])).unwrap();
+    let put = PutRequest { key: "k".into(), value: "v".into(), lease: 0 };
+    let txn =
+        TxnRequest { success: vec![RequestOp { request: Some(Request::Put(put)) }], ..TxnRequest::default() };
+    let connecting = client.members[0].connection.lock().await;
+    let caller = Arc::new(());
+    let waiting = Arc::downgrade(&caller);
+    let mut write = std::pin::pin!(client.txn_for(&waiting, txn));
+    assert!(timeout(Duration::ZERO, &mut write).await.is_err(), "it waits for the connection");
+    drop(caller);
+    drop(connecting);
+    let refused = write.await;
+    assert!(matches!(refused, Err(CallError::NotProcessed(_))), "{refused:?}");
+    let found = client.range(RangeRequest { key: "k".into(), ..Default::default() }).await.unwrap();
+    assert_eq!(found.kvs, []);
 }
