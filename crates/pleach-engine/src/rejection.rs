@@ -230,8 +230,12 @@ impl Rejection {
     /// A store error is about a key; only the engine knows which object that was.
     pub fn from_store(error: StoreError) -> Self {
         match error {
-            StoreError::Compacted { .. } | StoreError::WatchCompacted => Self::Expired {
+            StoreError::Compacted { .. } => Self::Expired {
                 message: "The resourceVersion for the provided list is too old.".into(),
+                resume: None,
+            },
+            StoreError::WatchCompacted => Self::Expired {
+                message: "The resourceVersion for the provided watch is too old.".into(),
                 resume: None,
             },
             StoreError::Future { requested, current } => {

@@ -54,3 +54,17 @@ async fn an_object_that_is_no_longer_selected_is_deleted_to_the_watcher() {
     assert_eq!(next(&mut stream).await, (Change::Added, "a".to_owned()));
     assert_eq!(next(&mut stream).await, (Change::Deleted, "a".to_owned()));
 }
+
+#[tokio::test]
+async fn a_watch_whose_history_is_compacted_ends_with_upstreams_message() {
+    let fixture = Fixture::new().await;
+    let all = fixture.target("foos", None);
+    let mut stream = fixture.engine.watch(&all, WatchOptions::default()).await.unwrap().unwrap();
+    fixture.create_foo("a", json!({})).await;
+    fixture.create_foo("b", json!({})).await;
+    let revision = fixture.engine.store.revision().await.unwrap();
+    fixture.engine.store.compact(revision).await.unwrap();
+    let Some(Item::Failed(status)) = stream.next().await else { panic!("it goes on") };
+    let message = "The resourceVersion for the provided watch is too old.";
+    assert_eq!((status.code, status.message.as_str()), (410, message));
+}
