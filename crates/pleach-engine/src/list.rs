@@ -79,7 +79,10 @@ impl Engine {
             Some(at) => (at, self.stored_at(&key, at).await?),
             None => {
                 let revision = self.store.revision().await.map_err(Rejection::from_store)?;
-                (revision, self.stored(&key).await?)
+                let stored = self.stored(&key).await?;
+                // The object may have been written in between.
+                let written = stored.as_ref().map_or(revision, |record| record.revision);
+                (revision.max(written), stored)
             }
         };
         let mut items = Vec::new();
