@@ -177,6 +177,32 @@ impl Engine {
         }
     }
 
+    /// The same for an answer without a commit.
+    pub(crate) async fn check_kind(&self, kind: &ServedKind) -> Result<(), Rejection> {
+        if self.is_latest(kind).await? { Ok(()) } else { Err(Rejection::StaleKind) }
+    }
+
+    /// Whether the CRD of a kind is the one that it was made from.
+    async fn is_latest(&self, kind: &ServedKind) -> Result<bool, Rejection> {
+        let Some((name, _)) = kind.crd.as_ref().filter(|_| self.store.is_shared()) else { return Ok(true) };
+        let stored = self.stored(&keys::object(GROUP, PLURAL, None, name)).await?;
+        Ok(stored.is_some_and(|record| record.revision.0 == kind.crd_revision))
+    }
+
+    /// Whether a write is to be done again under the latest CRD ([`Self::refreshed`]): the CRD has changed since the
+    /// request looked up its kind, or what was allocated was taken meanwhile. Refusals for what a schema says are looked
+    /// at as well.
+    pub async fn is_stale(&self, target: &Target, rejection: &Rejection) -> bool {
+        match rejection {
+            Rejection::StaleKind | Rejection::StaleAllocation => true,
+            // An error of the store is the next request's.
+            Rejection::Invalid { .. } | Rejection::BadRequest(_) => {
+                matches!(self.is_latest(&target.kind).await, Ok(false))
+            }
+            _ => false,
+        }
+    }
+
     /// The target with its kind as the latest CRD makes it, after [`Rejection::StaleKind`].
     pub async fn refreshed(&self, target: &Target) -> Result<Target, Rejection> {
         let Some((name, _)) = &target.kind.crd else { return Ok(target.clone()) };

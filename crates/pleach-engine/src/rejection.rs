@@ -22,6 +22,9 @@ pub enum Rejection {
     /// The CRD has changed since the request looked up its kind: it is to be done again under the new one. 500 if
     /// that keeps happening.
     StaleKind,
+    /// Another server has allocated addresses or ports since this request looked at them: it is to be done again. 500 if
+    /// that keeps happening.
+    StaleAllocation,
     /// 401: the credentials are not valid.
     Unauthorized,
     /// 403 about an object.
@@ -335,7 +338,9 @@ impl Rejection {
                 Status::failure(504, Reason::Timeout, message).with_details(StatusDetails::default())
             }
             Self::Internal(why) => internal(message, why),
-            Self::StaleKind | Self::Plain(_) => Status::failure(500, Reason::None, message),
+            Self::StaleKind | Self::StaleAllocation | Self::Plain(_) => {
+                Status::failure(500, Reason::None, message)
+            }
             Self::DisruptionBudget { why, retry_after_seconds } => {
                 let cause =
                     StatusCause { reason: "DisruptionBudget".into(), message: why, field: String::new() };
@@ -373,6 +378,9 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::StaleKind => f.write_str("the CustomResourceDefinition keeps changing, please try again"),
+            Self::StaleAllocation => {
+                f.write_str("other servers keep allocating addresses and ports, please try again")
+            }
             Self::BadRequest(text)
             | Self::NotAcceptable(text)
             | Self::UnsupportedMediaType(text)

@@ -26,6 +26,7 @@ use crate::decode::decode;
 use crate::engine::Engine;
 use crate::keys;
 use crate::kind::Kind;
+use crate::kinds::crd;
 use crate::live::Live;
 use crate::managed::Manager;
 use crate::object::Object;
@@ -186,6 +187,7 @@ impl Engine {
                 if let Some(found) = self.stored(&key).await? {
                     return Err(already_exists(&target.kind, &name, Some(&found), has_base));
                 }
+                Box::pin(self.check_kind(&target.kind)).await?;
                 return self.as_if_stored(target, approved).await.map(Object::Value);
             }
             if meta.resource_version().parse::<u64>().is_ok_and(|rv| rv != 0) {
@@ -211,7 +213,7 @@ impl Engine {
                     return Ok(previewed(record, preview));
                 }
                 Err(StoreError::Conflict { key: changed, .. }) if changed != key => {
-                    return Err(Rejection::StaleKind);
+                    return Err(stale(&changed));
                 }
                 Err(StoreError::Conflict { .. })
                     if generated && self.gates.retry_generate_name && attempt < NAME_ATTEMPTS => {}
@@ -297,6 +299,7 @@ impl Engine {
                 }
             };
             let Some(draft) = draft else {
+                Box::pin(self.check_kind(&target.kind)).await?;
                 return self.serve(&target.kind, target.version, record).await;
             };
             let admitted = self.admit(admission, intent, draft, &live, context).await?;
@@ -341,6 +344,7 @@ impl Engine {
         approved.keep_times(live);
         let finished = is_finished(&target.kind, approved.value());
         if options.dry_run {
+            Box::pin(self.check_kind(&target.kind)).await?;
             return self.as_if_stored(target, approved).await.map(|value| Some(Object::Value(value)));
         }
         if finished {
@@ -352,6 +356,7 @@ impl Engine {
             self.encode_over(target, key, approved, live, record, may_be_dropped).await?;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
+            Box::pin(self.check_kind(&target.kind)).await?;
             return self.serve(&target.kind, target.version, record.clone()).await.map(Some);
         }
         let preview = self.preview(&target.kind, target.version, &bytes, &typed).await?;
@@ -367,7 +372,7 @@ impl Engine {
                 self.committed(target, target.name()).await;
                 Ok(Some(previewed(new, preview)))
             }
-            Err(StoreError::Conflict { key: changed, .. }) if changed != *key => Err(Rejection::StaleKind),
+            Err(StoreError::Conflict { key: changed, .. }) if changed != *key => Err(stale(&changed)),
             Err(StoreError::Conflict { .. }) => Ok(None),
             Err(error) => Err(Rejection::from_store(error)),
         }
@@ -453,6 +458,14 @@ fn shown_key(target: &Target, key: &Key, dry_run: bool) -> String {
         key.replacen(&format!("/{}/", target.kind.storage_group), "/", 1)
     } else {
         key.to_owned()
+    }
+}
+
+/// The error for a commit that depends on another key, which has changed.
+fn stale(changed: &Key) -> Rejection {
+    match keys::split(changed) {
+        Some((crd::GROUP, crd::PLURAL, _)) => Rejection::StaleKind,
+        _ => Rejection::StaleAllocation,
     }
 }
 

@@ -3,60 +3,80 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use pleach_auth::{Attributes, ResourceAttributes, UserInfo, Verb};
 use pleach_engine::deterministic::{CountedRandomness, FixedClock};
-use pleach_engine::options::{Body, Context, DeleteOptions, Format, Freshness, WriteOptions};
+use pleach_engine::options::{Body, Context, DeleteOptions, Format, Freshness, ListOptions, WriteOptions};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_json::{Value, json, to_vec};
+use pleach_meta::FieldSelector;
 use pleach_store::{
     Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, StoreFuture, Versioned, Watch,
 };
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+
+/// How many calls of a sort there are at once, at most.
+const CALLS: u32 = 1_000;
 
 /// A store that says that others write to it.
-struct Shared(ModelStore, Semaphore);
+struct Shared {
+    store: ModelStore,
+    /// Taken while it says its revision, and while it reads one key: a test that holds them has these calls wait.
+    revisions: Semaphore,
+    gets: Semaphore,
+}
 
 impl Default for Shared {
     fn default() -> Self {
-        Self(ModelStore::default(), Semaphore::new(1))
+        let many = || Semaphore::new(CALLS as usize);
+        Self { store: ModelStore::default(), revisions: many(), gets: many() }
     }
+}
+
+/// Has calls wait for as long as this is held.
+async fn hold(semaphore: &Semaphore) -> SemaphorePermit<'_> {
+    semaphore.acquire_many(CALLS).await.unwrap()
 }
 
 impl Store for Shared {
     fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>> {
-        self.0.get(key, at)
+        Box::pin(async move {
+            let _permit = self.gets.acquire().await;
+            self.store.get(key, at).await
+        })
     }
 
     fn range(&self, query: RangeQuery) -> StoreFuture<'_, Range> {
-        self.0.range(query)
+        self.store.range(query)
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, Revision> {
-        self.0.commit(commit)
+        self.store.commit(commit)
     }
 
     fn watch(&self, prefix: Key, after: Revision) -> StoreFuture<'_, Watch> {
-        self.0.watch(prefix, after)
+        self.store.watch(prefix, after)
     }
 
     fn revision(&self) -> StoreFuture<'_, Revision> {
         Box::pin(async {
-            let _permit = self.1.acquire().await;
-            self.0.revision().await
+            let _permit = self.revisions.acquire().await;
+            self.store.revision().await
         })
     }
 
     fn compact(&self, before: Revision) -> StoreFuture<'_, ()> {
-        self.0.compact(before)
+        self.store.compact(before)
     }
 
     fn stats(&self) -> StoreFuture<'_, Stats> {
-        self.0.stats()
+        self.store.stats()
     }
 
     fn is_shared(&self) -> bool {
@@ -160,6 +180,42 @@ async fn a_kind_that_another_server_has_withdrawn_is_not_found() {
     assert!(second.catalog().get("example.com", "foos").is_none());
 }
 
+#[tokio::test]
+async fn no_request_is_answered_under_an_older_crd() {
+    let store = Arc::new(Shared::default());
+    let first = engine(&store).await;
+    create(&first, &target(&first, CRDS.0, CRDS.1, None), &definition(10)).await.unwrap();
+    let second = engine(&store).await;
+    let foos = target(&second, "example.com", "foos", None);
+    create(&second, &foos, &foo("a", 9)).await.unwrap();
+    let refused = create(&second, &foos, &foo("b", 11)).await.unwrap_err();
+    assert!(!second.is_stale(&foos, &refused).await, "the CRD is the latest: {refused}");
+
+    let crd = target(&first, CRDS.0, CRDS.1, Some("foos.example.com"));
+    let mut changed = first.get(&crd, Freshness::Latest).await.unwrap().into_value().unwrap();
+    *changed.get_mut("spec").unwrap() = definition(20).get("spec").unwrap().clone();
+    update(&first, &crd, &changed).await.unwrap();
+
+    let refused = create(&second, &foos, &foo("b", 11)).await.unwrap_err();
+    assert!(matches!(refused, Rejection::Invalid { .. }), "{refused:?}");
+    assert!(second.is_stale(&foos, &refused).await, "the latest CRD allows it");
+    let dry_run = WriteOptions { dry_run: true, ..WriteOptions::default() };
+    let one = target(&second, "example.com", "foos", Some("a"));
+    let same = second.get(&one, Freshness::Latest).await.unwrap().into_value().unwrap();
+    let mut context = Context::default();
+    let created = second.create(&foos, &body(&foo("c", 1)), &dry_run, &mut context).await.map(drop);
+    let updated = second.update(&one, &body(&same), &dry_run, &mut context).await.map(drop);
+    for refused in [created, updated, update(&second, &one, &same).await] {
+        assert!(matches!(refused, Err(Rejection::StaleKind)), "{refused:?}");
+    }
+
+    let foos = second.refreshed(&foos).await.unwrap();
+    let one = second.refreshed(&one).await.unwrap();
+    create(&second, &foos, &foo("b", 11)).await.unwrap();
+    second.create(&foos, &body(&foo("c", 1)), &dry_run, &mut context).await.unwrap();
+    update(&second, &one, &same).await.unwrap();
+}
+
 /// Creates a Service, again when another server has allocated meanwhile.
 async fn service(engine: Arc<Engine>, name: String) {
     let target = target(&engine, "", "services", None);
@@ -169,7 +225,7 @@ async fn service(engine: Arc<Engine>, name: String) {
     });
     loop {
         match create(&engine, &target, &object).await {
-            Err(Rejection::StaleKind) => {}
+            Err(Rejection::StaleAllocation) => {}
             done => return done.unwrap(),
         }
     }
@@ -302,9 +358,8 @@ async fn acts_on(engine: &Engine, wanted: &[&str]) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    if tokio::time::timeout(Duration::from_secs(10), wait).await.is_err() {
-        panic!("wanted {wanted:?}, but it acts on {:?}", acted_on(engine).await);
-    }
+    let in_time = tokio::time::timeout(Duration::from_secs(10), wait).await.is_ok();
+    assert!(in_time, "wanted {wanted:?}, but it acts on {:?}", acted_on(engine).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -321,7 +376,7 @@ async fn objects_deleted_while_the_leader_changes_have_no_effect() {
     acts_on(&second, &ALL).await;
 
     // The watch of the engine ends, and the next one cannot begin before the objects are deleted.
-    let permit = store.1.acquire().await.unwrap();
+    let permit = hold(&store.revisions).await;
     lead.send(true).unwrap();
     tokio::task::yield_now().await;
     for (group, plural, object) in deciding().into_iter().rev() {
@@ -332,4 +387,27 @@ async fn objects_deleted_while_the_leader_changes_have_no_effect() {
     drop(permit);
     acts_on(&second, &[]).await;
     controllers.abort();
+}
+
+#[tokio::test]
+async fn a_list_is_as_new_as_its_items() {
+    let store = Arc::new(Shared::default());
+    let first = engine(&store).await;
+    let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    create(&first, &target(&first, "", "configmaps", None), &config_map).await.unwrap();
+
+    // The object is written after the list has asked for the revision.
+    let reads = hold(&store.gets).await;
+    let listed = target(&first, "", "configmaps", None);
+    let options =
+        ListOptions { fields: FieldSelector::parse("metadata.name=a").unwrap(), ..ListOptions::default() };
+    let mut list = pin!(first.list(&listed, &options));
+    let waits = std::future::poll_fn(|cx| Poll::Ready(list.as_mut().poll(cx).is_pending())).await;
+    assert!(waits, "it reads the object");
+    let key = Key::from("/registry/core/configmaps/default/a");
+    let stored = store.store.get(&key, None).await.unwrap().unwrap();
+    let written = store.commit(Commit::put(key, pleach_store::Expect::Anything, stored.value)).await.unwrap();
+    drop(reads);
+    let listing = list.await.unwrap();
+    assert_eq!((listing.items.len(), listing.revision), (1, written));
 }

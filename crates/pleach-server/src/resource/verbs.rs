@@ -30,7 +30,7 @@ macro_rules! under_current_kind {
         let mut attempts = 0;
         loop {
             match $write {
-                Err(Rejection::StaleKind) if attempts < ATTEMPTS => {
+                Err(rejection) if attempts < ATTEMPTS && $app.engine.is_stale(&$target, &rejection).await => {
                     attempts += 1;
                     $context.warnings.clear();
                     $target = Cow::Owned($app.engine.refreshed(&$target).await?);
