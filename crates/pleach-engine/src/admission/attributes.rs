@@ -144,8 +144,9 @@ impl<'a> AdmissionAttributes<'a> {
         let target = self.target;
         let (group, version) = self.group_version();
         let is_new = self.operation() == Operation::Create && target.subresource == Subresource::None;
+        // A generated name is known late; one that was given stays, also where a policy or webhook replaces it.
         let name = match object {
-            Some(object) if is_new => ObjectMeta::of(object).name(),
+            Some(object) if is_new && self.name.is_empty() => ObjectMeta::of(object).name(),
             _ => &self.name,
         };
         AdmissionRequest {

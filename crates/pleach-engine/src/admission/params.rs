@@ -55,7 +55,11 @@ impl Engine {
             }
             ParamChoice::Selector(selector) => {
                 let prefix = keys::prefix(&kind.storage_group, &kind.plural, namespace.as_deref());
-                let range = self.store.range(RangeQuery::prefix(prefix)).await;
+                let mut query = RangeQuery::prefix(prefix);
+                if let Some(cached) = self.store.cached_revision() {
+                    query = query.at(cached);
+                }
+                let range = self.store.range(query).await;
                 let mut params = Vec::new();
                 for item in range.map_err(Rejection::from_store)?.items {
                     let record = Record::open(item.value, item.revision)?;
@@ -74,14 +78,19 @@ impl Engine {
         Ok(Ok(params))
     }
 
-    /// An object in a version, if it is there.
+    /// An object in a version, if it is there: as the store's cache has it, so that a write asks etcd for no revision
+    /// on its account.
     async fn seen_object(
         &self,
         kind: &ServedKind,
         version: usize,
         key: &Key,
     ) -> Result<Option<Arc<Value>>, Rejection> {
-        match self.stored(key).await? {
+        let stored = match self.store.cached_revision() {
+            Some(cached) => self.stored_at(key, cached).await?,
+            None => self.stored(key).await?,
+        };
+        match stored {
             Some(record) => self.parsed(kind, version, key, record).await.map(Some),
             None => Ok(None),
         }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use pleach_json::{Map, Value};
 use pleach_meta::Reason;
-use pleach_policy::{Action, Annotation, Binding, Decision, Denial, Input, Policy, messages};
+use pleach_policy::{Action, Annotation, Binding, Decision, Denial, FailurePolicy, Input, Policy, messages};
 
 use tokio::time::Instant;
 
@@ -67,7 +67,18 @@ async fn validate(write: Validation<'_>) -> Verdict {
             }
         };
         let (policy, binding, seen) = (invocation.policy, invocation.binding, invocation.seen);
-        let (object, old) = engine.seen_as(attributes, seen, &request, &mut views).await?;
+        let (object, old) = match engine.seen_as(attributes, seen, &request, &mut views).await {
+            Ok(view) => view,
+            Err(error) => {
+                if policy.failure == FailurePolicy::Fail {
+                    let message =
+                        format!("failed to configure binding: failed to convert object version: {error}");
+                    let denial = Denial { message, reason: None };
+                    first.get_or_insert_with(|| Denied::new(policy, binding, denial));
+                }
+                continue;
+            }
+        };
         let shown = shown_requests.seen_as(&request, seen);
         for params in &invocation.params {
             let input = Input {

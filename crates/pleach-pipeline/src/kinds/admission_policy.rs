@@ -166,9 +166,13 @@ impl Rules for Binding {
         Effect::PoliciesChanged
     }
 
-    fn param_access(&self, object: &Value, _: Option<&Value>) -> Option<ParamAccess> {
+    fn param_access(&self, object: &Value, old: Option<&Value>) -> Option<ParamAccess> {
         let reference = object.at(&["spec", "paramRef"])?;
         let policy = object.at(&["spec", "policyName"]);
+        let is_same = |key: &str, value: Option<&Value>| old.and_then(|old| old.at(&["spec", key])) == value;
+        if old.is_some() && is_same("paramRef", Some(reference)) && is_same("policyName", policy) {
+            return None;
+        }
         Some(ParamAccess::Object {
             mutating: self.mutating,
             policy: policy.and_then(Value::as_str).unwrap_or_default().into(),
