@@ -82,6 +82,24 @@ fn custom_resources_are_written_byte_by_byte_as_kube_apiserver_does() {
 }
 
 #[test]
+fn custom_resources_in_cbor_are_read_and_written_back_as_json() {
+    let codec = codec();
+    let (objects, _) = recorded();
+    let custom = objects.into_iter().filter(|object| object.key.starts_with("/registry/etcd.example.com/"));
+    for Recorded { key, value, .. } in custom {
+        let ours = codec.decode_key(key.as_bytes()).unwrap();
+        let cbor = pleach_cbor::write(&pleach_json::parse(&value).unwrap());
+        assert!(cbor.starts_with(b"\xd9\xd9\xf7"), "{key}");
+        let record = codec.decode_value(&ours, cbor.into());
+        assert_eq!(record, codec.decode_value(&ours, value.clone()), "{key}");
+        assert_eq!(codec.encode_value(&ours, &record).unwrap(), value, "{key}");
+    }
+    let broken = Bytes::from_static(b"\xd9\xd9\xf7\xa1\x41a");
+    let ours = Key::from("/registry/etcd.example.com/widgets/ns/a");
+    assert_eq!(codec.decode_value(&ours, broken.clone()), broken, "it stays as it is");
+}
+
+#[test]
 fn keys_of_a_fresh_server_are_ours_or_left_alone() {
     let codec = codec();
     let (_, keys) = recorded();

@@ -51,6 +51,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Value, String> {
     let object = if bytes.starts_with(PROTOBUF) {
         let (api_version, kind) = pleach_protobuf::type_meta(bytes)?;
         pleach_protobuf::object(bytes, api_version, kind).map_err(|error| format!("{error:?}"))?
+    } else if bytes.starts_with(pleach_cbor::MAGIC) {
+        // As kube-apiserver writes custom resources with the feature gate `CBORServingAndStorage`.
+        pleach_cbor::read(bytes)?
     } else {
         pleach_json::parse(bytes).map_err(|error| error.to_string())?
     };

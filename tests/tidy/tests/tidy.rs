@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-yaml", &["work", "json", "go"]),
     ("pleach-jsonpath", &["work", "json", "go"]),
     ("pleach-patch", &["work", "json", "go"]),
+    ("pleach-cbor", &["work", "json", "go"]),
     ("pleach-meta", &["work", "json", "go"]),
     ("pleach-cel", &["work", "json", "go", "meta", "regex"]),
     ("pleach-schema", &["work", "json", "go", "meta", "regex", "cel", "jsonpath"]),
@@ -54,12 +55,13 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pleach-server",
         &[
             "work", "json", "go", "auth", "jwt", "yaml", "patch", "meta", "schema", "crd", "openapi",
-            "protobuf", "store", "engine",
+            "protobuf", "cbor", "store", "engine",
         ],
     ),
     (
         "pleach-storage",
         &[
+            "cbor",
             "json",
             "schema",
             "crd",

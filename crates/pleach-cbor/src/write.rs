@@ -10,7 +10,7 @@ pub(super) const SELF_DESCRIBED: u64 = 55_799;
 type Out<'v> = Encoder<&'v mut Vec<u8>>;
 
 /// A value as one item, with the tag of self-described CBOR before it.
-pub(crate) fn write(value: &Value) -> Vec<u8> {
+pub fn write(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1024);
     let mut out = Encoder::new(&mut bytes);
     infallible(out.tag(Tag::new(SELF_DESCRIBED)));
@@ -19,7 +19,7 @@ pub(crate) fn write(value: &Value) -> Vec<u8> {
 }
 
 /// An event of a watch: one item of a sequence.
-pub(crate) fn event(event_type: &str, object: &Value) -> Vec<u8> {
+pub fn event(event_type: &str, object: &Value) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1024);
     let mut out = Encoder::new(&mut bytes);
     infallible(out.tag(Tag::new(SELF_DESCRIBED)));

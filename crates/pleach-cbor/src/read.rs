@@ -27,7 +27,7 @@ const STEPS_PER_MAP: u64 = 40;
 const BYTES_PER_STEP: u64 = 64;
 
 /// Reads exactly one item.
-pub(crate) fn read(bytes: &[u8]) -> Result<Value, String> {
+pub fn read(bytes: &[u8]) -> Result<Value, String> {
     if bytes.is_empty() {
         return Err("EOF".into());
     }
