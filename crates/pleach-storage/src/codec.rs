@@ -104,6 +104,17 @@ impl StorageCodec {
         let (prefix, rest) = self.layout.etcd_key(ours);
         [&self.root, prefix, rest].concat()
     }
+
+    /// The start and end of the etcd keys of a range within one resource: the order of keys is the same there.
+    fn exact_span(&self, start: &Key, end: Option<&Key>) -> Option<(Bytes, Bytes)> {
+        let resource =
+            |key: &Key| keys::split(key).map(|(group, plural, _)| keys::prefix(group, plural, None));
+        let (prefix, end) = (resource(start)?, end?);
+        if Key::prefix_end(&prefix).as_ref() == Some(end) {
+            return Some((self.encode_key(start), prefix_end(self.key(&prefix).as_bytes())));
+        }
+        (resource(end).as_deref() == Some(&prefix)).then(|| (self.encode_key(start), self.encode_key(end)))
+    }
 }
 
 impl Codec for StorageCodec {
@@ -162,19 +173,11 @@ impl Codec for StorageCodec {
     }
 
     fn span(&self, start: &Key, end: Option<&Key>) -> (Bytes, Bytes) {
-        // Within one resource the order of keys is the same.
-        let resource =
-            |key: &Key| keys::split(key).map(|(group, plural, _)| keys::prefix(group, plural, None));
-        let Some(prefix) = resource(start) else { return self.whole() };
-        let Some(end) = end else { return self.whole() };
-        let etcd_prefix = self.key(&prefix);
-        if Key::prefix_end(&prefix).as_ref() == Some(end) {
-            return (self.encode_key(start), prefix_end(etcd_prefix.as_bytes()));
-        }
-        if resource(end).as_deref() == Some(&prefix) {
-            return (self.encode_key(start), self.encode_key(end));
-        }
-        self.whole()
+        self.exact_span(start, end).unwrap_or_else(|| self.whole())
+    }
+
+    fn is_exact(&self, start: &Key, end: Option<&Key>) -> bool {
+        self.exact_span(start, end).is_some()
     }
 
     fn time_to_live(&self, key: &Key) -> Option<Duration> {

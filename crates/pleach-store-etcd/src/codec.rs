@@ -33,6 +33,12 @@ pub trait Codec: Send + Sync + 'static {
     /// The start and the end of etcd keys that contain those of a range of keys, and maybe more.
     fn span(&self, start: &Key, end: Option<&Key>) -> (Bytes, Bytes);
 
+    /// Whether the span of a range has the range's keys only, in their order.
+    fn is_exact(&self, start: &Key, end: Option<&Key>) -> bool {
+        let _ = (start, end);
+        false
+    }
+
     /// After how long a key that is created or updated now expires; `None`: never.
     fn time_to_live(&self, key: &Key) -> Option<Duration> {
         let _ = key;
@@ -94,5 +100,9 @@ impl Codec for Prefixed {
     fn span(&self, start: &Key, end: Option<&Key>) -> (Bytes, Bytes) {
         let end = end.map_or_else(|| prefix_end(&self.0), |end| self.with(end.as_str()));
         (self.with(start.as_str()), end)
+    }
+
+    fn is_exact(&self, _start: &Key, _end: Option<&Key>) -> bool {
+        true
     }
 }

@@ -17,7 +17,7 @@ pub(crate) async fn get(
     Ok(response.kvs.into_iter().filter_map(|kv| cache.item(kv)).find(|item| item.key == *key))
 }
 
-/// Reads a range, in pages at one revision.
+/// Reads a range, in pages at one revision. Where etcd's keys are in the same order, no more than the query's limit.
 pub(crate) async fn range(
     client: &Client,
     cache: &Cache,
@@ -27,6 +27,9 @@ pub(crate) async fn range(
     let (mut key, range_end) = cache.codec.span(&query.start, query.end.as_ref());
     let mut revision = query.at.map_or(0, |at| at.0 as i64);
     let mut items: Vec<Versioned> = Vec::new();
+    let most = query.limit.filter(|_| cache.codec.is_exact(&query.start, query.end.as_ref()));
+    // Keys after the limit.
+    let mut beyond = 0;
     if query.is_empty() {
         // Nothing to read, and the revision must be readable all the same.
         let request = RangeRequest { key: key.clone(), revision, count_only: true, ..Default::default() };
@@ -38,7 +41,7 @@ pub(crate) async fn range(
         let request = RangeRequest {
             key: key.clone(),
             range_end: range_end.clone(),
-            limit: page,
+            limit: most.map_or(page, |most| page.min((most - items.len()).max(1) as i64)),
             revision,
             ..Default::default()
         };
@@ -47,6 +50,7 @@ pub(crate) async fn range(
         if revision == 0 {
             revision = response.header.map_or(0, |header| header.revision);
         }
+        let left = (response.count as u64).saturating_sub(response.kvs.len() as u64);
         if let Some(last) = response.kvs.last() {
             key = [&last.key[..], b"\0"].concat().into();
         }
@@ -54,12 +58,16 @@ pub(crate) async fn range(
         if !response.more {
             break;
         }
+        if most.is_some_and(|most| items.len() >= most) {
+            beyond = left;
+            break;
+        }
     }
     items.retain(|item| item.key >= query.start && query.end.as_ref().is_none_or(|end| item.key < *end));
     // The order of etcd's keys may be another one.
     items.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     let kept = query.limit.unwrap_or(items.len()).min(items.len());
-    let remaining = (items.len() - kept) as u64;
+    let remaining = (items.len() - kept) as u64 + beyond;
     items.truncate(kept);
     Ok(Range { items, revision: Revision(revision as u64), more: remaining > 0, remaining })
 }
