@@ -59,6 +59,9 @@ step 'tests in Go'
 go="$(command -v go || echo "$PLEACH_TOOLS/venv/bin/go")"
 PLEACH_BINARY="$target/debug/pleach" "$go" -C tests/go test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1
 
+step 'tests in Go on etcd'
+PLEACH_ETCD=all PLEACH_BINARY="$target/debug/pleach" "$go" -C tests/go test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1
+
 step 'a kubebuilder project on envtest'
 "$target/debug/pleach" envtest install "$target/envtest" > /dev/null
 KUBEBUILDER_ASSETS="$target/envtest" "$go" -C tests/envtest test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1

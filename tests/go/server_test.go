@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,12 +31,58 @@ func binary() string {
 	return filepath.Join("..", "..", "target", "debug", "pleach")
 }
 
+// storage returns the flags of a server's store: memory, or with PLEACH_ETCD=all an etcd of its own. Test endpoints are
+// those of servers in memory.
+func storage(t *testing.T, arguments []string) []string {
+	t.Helper()
+	if os.Getenv("PLEACH_ETCD") != "all" || slices.Contains(arguments, "--test-endpoints") {
+		return []string{"--in-memory"}
+	}
+	shared := filepath.Join(t.TempDir(), "shared")
+	if out, err := exec.Command(binary(), "credentials", shared).CombinedOutput(); err != nil {
+		t.Fatalf("pleach credentials: %v: %s", err, out)
+	}
+	return []string{"--etcd-servers", etcd(t), "--data-dir", shared}
+}
+
+// etcd runs an etcd during a test and returns its client URL.
+func etcd(t *testing.T) string {
+	t.Helper()
+	program := "etcd"
+	if tools := os.Getenv("PLEACH_TOOLS"); tools != "" {
+		program = filepath.Join(tools, "bin", "etcd")
+	}
+	client, peer := freeURL(t), freeURL(t)
+	server := exec.Command(program, "--data-dir", filepath.Join(t.TempDir(), "etcd"), "--log-level", "error",
+		"--unsafe-no-fsync", "--listen-client-urls", client, "--advertise-client-urls", client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+	server.Stderr = os.Stderr
+	if err := server.Start(); err != nil {
+		t.Fatalf("etcd does not start (scripts/setup.sh): %v", err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	return client
+}
+
+func freeURL(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return "http://" + listener.Addr().String()
+}
+
 // start runs a server during a test and returns its configuration.
 func start(t *testing.T, arguments ...string) *rest.Config {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	server := exec.Command(binary(), append([]string{"serve", "--in-memory", "--port", "0", "--log-level", "warn",
-		"--kubeconfig", kubeconfig}, arguments...)...)
+	all := append([]string{"serve", "--port", "0", "--log-level", "warn", "--kubeconfig", kubeconfig}, storage(t, arguments)...)
+	server := exec.Command(binary(), append(all, arguments...)...)
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
 	if err != nil {

@@ -166,6 +166,49 @@ fn no_server_admits_an_object_under_an_older_schema() {
     }
 }
 
+#[test]
+fn a_policy_that_one_server_takes_counts_on_all_of_them() {
+    let etcd = Etcd::start(1);
+    let (_first, first) = serve(&etcd, &[]);
+    let (_second, second) = serve(&etcd, &[]);
+    let admission = "/apis/admissionregistration.k8s.io/v1";
+    let object = |kind: &str, spec: &Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "few"}, "spec": spec});
+    let policy = json!({
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+            "resources": ["secrets"]}]},
+        "validations": [{"expression": "object.metadata.name != params.data.forbidden"}],
+    });
+    let parameter = |forbidden: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits"}, "data": {"forbidden": forbidden}});
+    first.create("/api/v1/namespaces/default/configmaps", &parameter("a"));
+    first.create(
+        &format!("{admission}/validatingadmissionpolicies"),
+        &object("ValidatingAdmissionPolicy", &policy),
+    );
+    let binding = json!({"policyName": "few", "validationActions": ["Deny"],
+        "paramRef": {"name": "limits", "namespace": "default", "parameterNotFoundAction": "Deny"}});
+    let bindings = format!("{admission}/validatingadmissionpolicybindings");
+    first.create(&bindings, &object("ValidatingAdmissionPolicyBinding", &binding));
+    let secrets = "/api/v1/namespaces/default/secrets?dryRun=All";
+    let status = |api: &Api, name: &str| {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+        api.send("POST", secrets, Some(&secret)).status
+    };
+    let counts = |name: &str, wanted: u16| {
+        // At once where it was written.
+        assert_eq!(status(&first, name), wanted, "{name}");
+        eventually("the other server has heard of it", || (status(&second, name) == wanted).then_some(()));
+    };
+    counts("a", 422);
+    counts("b", 201);
+    let path = "/api/v1/namespaces/default/configmaps/limits";
+    first.try_send("PUT", path, Some(&parameter("b"))).unwrap().ok();
+    counts("b", 422);
+    counts("a", 201);
+    first.try_send("DELETE", &format!("{bindings}/few"), None).unwrap().ok();
+    counts("b", 201);
+}
+
 /// `pleach serve` on this cluster, without credentials in its arguments.
 fn without_credentials(etcd: &Etcd, data: &Path) -> Command {
     let mut command = Command::new(binary());
