@@ -184,6 +184,11 @@ impl Engine {
         self
     }
 
+    /// Whether this process leads; none where no election is held.
+    pub fn leads(&self) -> Option<bool> {
+        self.leadership.as_ref().map(|leads| *leads.borrow())
+    }
+
     /// Says whether this process leads, as it changes: of several processes on one store the leader runs the
     /// background controllers. Without this, it does.
     #[must_use]

@@ -259,6 +259,8 @@ impl Metrics {
             write_history(stats, &mut more);
             write_objects(engine, stats.revision, &mut more).await;
         }
+        write_leadership(engine, &mut more);
+        engine.store().write_metrics(&mut more);
         self.watches.write(&mut more);
         engine.admission_metrics().write(&mut more);
         flow_control.write_metrics(&mut more);
@@ -291,6 +293,15 @@ fn write_history(stats: &Stats, out: &mut String) {
     ] {
         let _ = writeln!(out, "# HELP pleach_store_{name} {help}\n# TYPE pleach_store_{name} {kind}");
         let _ = writeln!(out, "pleach_store_{name} {value}");
+    }
+}
+
+/// Appends whether this server runs the background controllers, where one of several does.
+fn write_leadership(engine: &Engine, out: &mut String) {
+    if let Some(leads) = engine.leads() {
+        let name = "pleach_leader";
+        let _ = writeln!(out, "# HELP {name} 1 while this server runs the background controllers.");
+        let _ = writeln!(out, "# TYPE {name} gauge\n{name} {}", u64::from(leads));
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -33,8 +33,6 @@ pub(crate) struct Cache {
     /// need not be decoded.
     in_flight: Mutex<HashMap<Key, (Bytes, Bytes)>>,
     pub(crate) compactions: AtomicU64,
-    /// Whether the watch is open.
-    pub(crate) following: AtomicBool,
     history_bytes: u64,
     history_commits: u64,
 }
@@ -47,7 +45,6 @@ impl Cache {
             waiters: Waiters::default(),
             in_flight: Mutex::default(),
             compactions: AtomicU64::new(0),
-            following: AtomicBool::new(false),
             history_bytes: options.history_bytes,
             history_commits: options.history_commits,
         }

@@ -31,9 +31,10 @@ use crate::{
     member::{Member, invalid},
     messages::{
         AlarmRequest, AlarmResponse, CompactionRequest, CompactionResponse, LeaseGrantRequest,
-        LeaseGrantResponse, RangeRequest, RangeResponse, StatusRequest, StatusResponse, TxnRequest,
-        TxnResponse, WatchRequest, WatchResponse,
+        LeaseGrantResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse, RangeRequest, RangeResponse,
+        StatusRequest, StatusResponse, TxnRequest, TxnResponse, WatchRequest, WatchResponse,
     },
+    metrics::Metrics,
     options::Options,
     version::Version,
 };
@@ -54,6 +55,7 @@ pub(crate) struct Client {
     call_timeout: Duration,
     /// A member gave no answer.
     failed: Notify,
+    pub(crate) metrics: Metrics,
 }
 
 /// Whether a call writes, and the caller of a write.
@@ -92,7 +94,7 @@ impl Client {
             return Err(invalid("no etcd server is given".into()));
         }
         let (next, call_timeout) = (AtomicUsize::new(0), options.call_timeout);
-        Ok(Self { members, next, call_timeout, failed: Notify::new() })
+        Ok(Self { members, next, call_timeout, failed: Notify::new(), metrics: Metrics::default() })
     }
 
     pub(crate) async fn range(&self, request: RangeRequest) -> Result<RangeResponse, CallError> {
@@ -122,6 +124,15 @@ impl Client {
         self.call("/etcdserverpb.Lease/LeaseGrant", request, Effect::Read).await
     }
 
+    /// Renews a lease; how many seconds it has from now, zero if it is gone.
+    pub(crate) async fn keep_alive(&self, lease: i64) -> Result<i64, CallError> {
+        // A stream of one request, which is a call.
+        let request = LeaseKeepAliveRequest { id: lease };
+        let path = "/etcdserverpb.Lease/LeaseKeepAlive";
+        let response: LeaseKeepAliveResponse = self.call(path, request, Effect::Read).await?;
+        Ok(response.ttl)
+    }
+
     /// The alarms that are raised.
     pub(crate) async fn alarms(&self) -> Result<AlarmResponse, CallError> {
         self.call("/etcdserverpb.Maintenance/Alarm", AlarmRequest {}, Effect::Read).await
@@ -130,10 +141,29 @@ impl Client {
     /// The revision of the cluster, not before that of any commit acknowledged before the call.
     pub(crate) async fn revision(&self, key: Bytes) -> Result<i64, CallError> {
         let response = self.range(RangeRequest { key, count_only: true, ..Default::default() }).await?;
-        Ok(response.header.map_or(0, |header| header.revision))
+        let revision = response.header.map_or(0, |header| header.revision);
+        self.metrics.reached(revision);
+        Ok(revision)
     }
 
+    /// Calls, and counts the call.
     async fn call<Q, A>(&self, path: &'static str, request: Q, effect: Effect<'_>) -> Result<A, CallError>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let began = Instant::now();
+        let answer = self.call_uncounted(path, request, effect).await;
+        self.metrics.called(path, began.elapsed(), answer.is_ok());
+        answer
+    }
+
+    async fn call_uncounted<Q, A>(
+        &self,
+        path: &'static str,
+        request: Q,
+        effect: Effect<'_>,
+    ) -> Result<A, CallError>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
@@ -165,7 +195,12 @@ impl Client {
                 match &error {
                     CallError::Refused(_) => return Err(error),
                     CallError::NotProcessed(_) if effect.is_abandoned() => return Err(error),
-                    CallError::NotProcessed(_) => self.has_failed(index),
+                    CallError::NotProcessed(_) => {
+                        self.has_failed(index);
+                        if !error.is_answer() {
+                            member.drop_connection(number).await;
+                        }
+                    }
                     CallError::NoAnswer(_) => {
                         self.has_failed(index);
                         member.drop_connection(number).await;
@@ -243,7 +278,7 @@ impl Client {
             let opened = timeout(READ_ATTEMPT, opening).await;
             let opened =
                 opened.unwrap_or_else(|_| Err(CallError::NoAnswer("the watch was not opened".into())));
-            if let Err(CallError::NoAnswer(_)) = &opened {
+            if opened.as_ref().is_err_and(|error| !error.is_answer()) {
                 member.drop_connection(number).await;
             }
             opened
@@ -262,9 +297,10 @@ async fn answers(member: &Member, key: Bytes) -> bool {
     let request = RangeRequest { key, count_only: true, ..Default::default() };
     match unary::<_, RangeResponse>(channel, "/etcdserverpb.KV/Range", request, Effect::Read).await {
         Ok(_) | Err(CallError::Refused(_)) => true,
-        Err(CallError::NotProcessed(_)) => false,
-        Err(CallError::NoAnswer(_)) => {
-            member.drop_connection(number).await;
+        Err(error) => {
+            if !error.is_answer() {
+                member.drop_connection(number).await;
+            }
             false
         }
     }

@@ -1,7 +1,8 @@
 //! Leader election by a key with a lease: of all processes that ask for it, one holds it.
 //!
-//! The key is written with a new lease three times within a lease's life. A holder that cannot do so stops to
-//! lead before the lease can have expired, by its own clock; one that ends orderly deletes the key.
+//! The key's lease is renewed three times within its life, which a full etcd allows as well: it takes no puts and grants
+//! no leases. A holder that cannot do so stops to lead before the lease can have expired, by its own clock; one that
+//! ends orderly deletes the key.
 
 use std::{
     sync::{
@@ -28,7 +29,7 @@ use crate::{
 
 /// How long a leader that is gone is still taken for one.
 const TTL: Duration = Duration::from_secs(6);
-/// How often the key is written, or looked at.
+/// How often the lease is renewed, or the key is looked at.
 const RENEW: Duration = Duration::from_secs(2);
 
 /// An election, as one process sees it.
@@ -86,29 +87,27 @@ impl Election {
         self.leads.send_if_modified(|led| std::mem::replace(led, leads) != leads);
     }
 
-    /// Writes the key if it is free or held already; whether it is held now.
-    async fn hold(&self) -> Result<bool, CallError> {
-        let lease = self.client.grant(LeaseGrantRequest { ttl: TTL.as_secs() as i64 }).await?.id;
-        let put = || {
-            let put = PutRequest { key: self.key.clone(), value: self.id.clone(), lease };
-            vec![RequestOp { request: Some(Request::Put(put)) }]
-        };
-        let renew = TxnRequest {
-            compare: vec![Compare::value(self.key.clone(), self.id.clone())],
-            success: put(),
-            failure: vec![RequestOp {
-                request: Some(Request::Range(RangeRequest { key: self.key.clone(), ..Default::default() })),
-            }],
-        };
-        let renewed = self.client.txn(renew).await?;
-        let found =
-            renewed.responses.iter().filter_map(|op| op.range.as_ref()).any(|range| !range.kvs.is_empty());
-        if renewed.succeeded || found {
-            return Ok(renewed.succeeded);
+    /// Renews the lease of the key if it is held, and writes the key if it is free; whether it is held now.
+    pub(crate) async fn hold(&self) -> Result<bool, CallError> {
+        let key = || self.key.clone();
+        let found = self.client.range(RangeRequest { key: key(), ..Default::default() }).await?;
+        if let Some(found) = found.kvs.first() {
+            if found.value != self.id {
+                return Ok(false);
+            }
+            // A lease that lives keeps its key.
+            if found.lease != 0 && self.client.keep_alive(found.lease).await? > 0 {
+                return Ok(true);
+            }
         }
+        let lease = self.client.grant(LeaseGrantRequest { ttl: TTL.as_secs() as i64 }).await?.id;
+        let put = PutRequest { key: key(), value: self.id.clone(), lease };
         let acquire = TxnRequest {
-            compare: vec![Compare::mod_revision(self.key.clone(), 0)],
-            success: put(),
+            compare: vec![Compare::mod_revision(
+                key(),
+                found.kvs.first().map_or(0, |found| found.mod_revision),
+            )],
+            success: vec![RequestOp { request: Some(Request::Put(put)) }],
             failure: vec![],
         };
         Ok(self.client.txn(acquire).await?.succeeded)

@@ -86,6 +86,16 @@ fn describe(status: &Status) -> String {
 }
 
 impl CallError {
+    /// Whether a member said so. Otherwise the connection is to be made anew, with the certificate and the address as
+    /// they are then: the one that broke would go on with those it had.
+    pub(crate) fn is_answer(&self) -> bool {
+        match self {
+            Self::Refused(_) => true,
+            Self::NotProcessed(reason) => reason.starts_with("etcdserver: "),
+            Self::NoAnswer(_) => false,
+        }
+    }
+
     pub(crate) fn is_compacted(&self) -> bool {
         matches!(self, Self::Refused(status) if status.message().contains("has been compacted"))
     }

@@ -131,7 +131,7 @@ async fn list(client: &Client, codec: &dyn Codec, page: i64, revision: i64) -> R
 pub(crate) async fn run(client: Arc<Client>, cache: Arc<Cache>, page: i64) {
     loop {
         let ended = watch(&client, &cache).await;
-        cache.following.store(false, Relaxed);
+        client.metrics.following.store(false, Relaxed);
         match ended {
             Ended::Compacted => {
                 tracing::warn!("etcd has compacted history that was not read; everything is listed anew");
@@ -173,7 +173,7 @@ async fn watch(client: &Client, cache: &Cache) -> Ended {
         Ok(call) => call,
         Err(error) => return Ended::Broken(error.reason()),
     };
-    let ended = follow(&mut call, cache).await;
+    let ended = follow(client, &mut call, cache).await;
     if matches!(ended, Ended::Silent) {
         client.has_failed(call.member);
     }
@@ -181,7 +181,7 @@ async fn watch(client: &Client, cache: &Cache) -> Ended {
 }
 
 /// Applies events until the stream ends.
-async fn follow(call: &mut WatchCall, cache: &Cache) -> Ended {
+async fn follow(client: &Client, call: &mut WatchCall, cache: &Cache) -> Ended {
     let mut pending = Vec::new();
     // When something came last, and when the watch was asked for its progress since then.
     let (mut heard, mut asked) = (Instant::now(), None::<Instant>);
@@ -205,7 +205,7 @@ async fn follow(call: &mut WatchCall, cache: &Cache) -> Ended {
                     return canceled(&response);
                 }
                 if response.created {
-                    cache.following.store(true, Relaxed);
+                    client.metrics.following.store(true, Relaxed);
                 }
                 take(cache, response, &mut pending, call.version);
             }

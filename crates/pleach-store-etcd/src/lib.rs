@@ -32,6 +32,7 @@ mod freshness;
 mod leases;
 mod member;
 mod messages;
+mod metrics;
 mod older;
 mod options;
 mod store;
@@ -42,5 +43,5 @@ mod waiters;
 
 pub use codec::{Codec, Prefixed, prefix_end};
 pub use election::Election;
-pub use options::Options;
+pub use options::{Options, ReadIdentity};
 pub use store::EtcdStore;

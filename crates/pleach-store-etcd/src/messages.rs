@@ -243,6 +243,18 @@ pub(crate) struct LeaseGrantResponse {
     pub(crate) error: String,
 }
 
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct LeaseKeepAliveRequest {
+    #[prost(int64, tag = "1")]
+    pub(crate) id: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct LeaseKeepAliveResponse {
+    #[prost(int64, tag = "3")]
+    pub(crate) ttl: i64,
+}
+
 /// `GET` is zero.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct AlarmRequest {}

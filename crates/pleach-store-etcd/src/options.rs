@@ -1,8 +1,11 @@
 //! Options of the connection to etcd.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use pleach_store::VALUE_LIMIT;
+
+/// A client's certificate and key, as PEM, or why they are not to be had.
+pub type ReadIdentity = dyn Fn() -> Result<(String, String), String> + Send + Sync;
 
 /// Where etcd is, and how it is used.
 #[derive(Clone)]
@@ -11,8 +14,8 @@ pub struct Options {
     pub servers: Vec<String>,
     /// The CAs that the members' certificates are checked with, as PEM; the system's if there are none.
     pub ca: Option<String>,
-    /// The client's certificate and key, as PEM.
-    pub identity: Option<(String, String)>,
+    /// Reads the client's certificate and key, for every connection anew: they may be replaced before they expire.
+    pub identity: Option<Arc<ReadIdentity>>,
     /// How long a call may take altogether. More than what requests are given: they end first.
     pub call_timeout: Duration,
     /// How long a connection may take to be made.

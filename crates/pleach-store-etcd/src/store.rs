@@ -36,7 +36,7 @@ pub struct EtcdStore {
 }
 
 impl EtcdStore {
-    /// Connects, and fills the cache. The calls of the store run on the runtime that this is called on.
+    /// Connects, and fills the cache up to where etcd is now. The calls of the store run on the runtime that this is called on.
     pub async fn connect(options: Options, codec: Arc<dyn Codec>) -> Result<Self, StoreError> {
         let client = Arc::new(Client::new(&options)?);
         let index = follow::load_with_history(&client, &*codec, options.page).await?;
@@ -47,8 +47,8 @@ impl EtcdStore {
         let (probing, key) = (Arc::clone(&client), cache.codec.whole().0);
         let probing = async move { probing.probe(key).await };
         let tasks = vec![runtime.spawn(asking), runtime.spawn(following), runtime.spawn(probing)];
-        let Options { cache_timeout, value_bytes, page, .. } = options;
-        Ok(Self {
+        let Options { cache_timeout, call_timeout, value_bytes, page, .. } = options;
+        let store = Self {
             client,
             cache,
             freshness,
@@ -58,15 +58,24 @@ impl EtcdStore {
             value_bytes,
             page,
             leases: Arc::default(),
-        })
+        };
+        // It begins with history. A read that takes any state must not be answered with one from before the start.
+        let revision = store.freshness.revision().await?;
+        if !store.reached_within(revision, call_timeout).await {
+            return Err(StoreError::Unavailable { reason: "the watch of etcd does not keep up".into() });
+        }
+        Ok(store)
     }
 
     /// Waits until the cache has reached a revision; `false` if it does not in time.
     async fn reached(&self, revision: Revision) -> bool {
+        self.reached_within(revision, self.cache_timeout).await
+    }
+
+    async fn reached_within(&self, revision: Revision, wait: Duration) -> bool {
         match self.cache.waiters.wait(revision, || self.cache.current()) {
             None => true,
             Some(receiver) => {
-                let wait = self.cache_timeout;
                 let waiting = self.runtime.spawn(async move { timeout(wait, receiver).await });
                 matches!(waiting.await, Ok(Ok(Ok(()))))
             }
@@ -220,6 +229,10 @@ impl Store for EtcdStore {
 
     fn is_shared(&self) -> bool {
         true
+    }
+
+    fn write_metrics(&self, out: &mut String) {
+        self.client.metrics.write(self.cache.current(), out);
     }
 
     fn stats(&self) -> StoreFuture<'_, Stats> {

@@ -52,6 +52,11 @@ pub trait Store: Send + Sync + 'static {
     fn is_shared(&self) -> bool {
         false
     }
+
+    /// Appends metrics of the backend that [`Stats`] do not have, in Prometheus' text format.
+    fn write_metrics(&self, out: &mut String) {
+        let _ = out;
+    }
 }
 
 /// Statistics of a store.

@@ -50,8 +50,8 @@ impl EtcdOptions {
         };
         let mut options = Options::new(servers.iter().map(|server| with_scheme(server)));
         options.ca = self.cafile.as_ref().map(read).transpose()?;
-        if let (Some(certificate), Some(key)) = (&self.certfile, &self.keyfile) {
-            options.identity = Some((read(certificate)?, read(key)?));
+        if let (Some(certificate), Some(key)) = (self.certfile.clone(), self.keyfile.clone()) {
+            options.identity = Some(Arc::new(move || Ok((read(&certificate)?, read(&key)?))));
         }
         // How large objects may be is for the engine and for etcd to say.
         options.value_bytes = u64::MAX;

@@ -83,6 +83,10 @@ pub(super) async fn write_objects(engine: &Engine, at: Revision, out: &mut Strin
     let (objects, bytes) = ("apiserver_resource_objects", "apiserver_resource_size_estimate_bytes");
     let mut sizes =
         format!("# HELP {bytes} Estimated size of the stored objects of a resource.\n# TYPE {bytes} gauge\n");
+    let storage = "apiserver_storage_objects";
+    let mut stored = format!(
+        "# HELP {storage} Stored objects by resource, under the older name.\n# TYPE {storage} gauge\n"
+    );
     let _ = writeln!(out, "# HELP {objects} Stored objects by resource.\n# TYPE {objects} gauge");
     for kind in kinds {
         let query = RangeQuery::prefix(keys::prefix(&kind.group, &kind.plural, None)).limit(SAMPLE).at(at);
@@ -98,8 +102,11 @@ pub(super) async fn write_objects(engine: &Engine, at: Revision, out: &mut Strin
         let labels = format!("{{group=\"{}\",resource=\"{}\"}}", kind.group, kind.plural);
         let _ = writeln!(out, "{objects}{labels} {count}");
         let _ = writeln!(sizes, "{bytes}{labels} {estimate}");
+        let dot = if kind.group.is_empty() { "" } else { "." };
+        let _ = writeln!(stored, "{storage}{{resource=\"{}{dot}{}\"}} {count}", kind.plural, kind.group);
     }
     out.push_str(&sizes);
+    out.push_str(&stored);
 }
 
 #[cfg(test)]

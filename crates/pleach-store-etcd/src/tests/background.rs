@@ -6,7 +6,11 @@ use pleach_store::{Commit, Expect, Key, Store, StoreError};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::etcd::{Etcd, Program};
-use crate::{Election, EtcdStore, Options, Prefixed};
+use crate::{
+    Election, EtcdStore, Options, Prefixed,
+    client::Client,
+    compaction::{self, Seen},
+};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -81,4 +85,37 @@ async fn history_is_compacted_by_one_of_many() {
         sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(first.get(&Key::new("k"), None).await.unwrap().unwrap().value, "w");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_full_etcd_the_leader_stays_and_history_is_compacted() {
+    let etcd = Etcd::start_with(Program::Newest, "http", &["--quota-backend-bytes", "1048576"]);
+    let store = connect(&etcd).await;
+    let (election, other) =
+        (store.election("leader".into(), "a".into()), store.election("leader".into(), "b".into()));
+    assert!(election.hold().await.unwrap());
+    let client = Client::new(&Options::new([etcd.url()])).unwrap();
+    let mut seen = compaction::once(&client, Seen::default()).await.unwrap();
+
+    let value = "x".repeat(100_000);
+    let first = store.commit(Commit::put("k", Expect::Anything, value.clone())).await.unwrap();
+    loop {
+        match store.commit(Commit::put("k", Expect::Anything, value.clone())).await {
+            Ok(_) => {}
+            Err(StoreError::NoSpace { .. }) => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(election.hold().await.unwrap());
+    assert!(!other.hold().await.unwrap());
+    // Up to where it was at the time before.
+    for _ in 0..2 {
+        seen = compaction::once(&client, seen).await.unwrap();
+    }
+    assert!(seen.revision as u64 > first.0);
+    let fresh = connect(&etcd).await;
+    let old = fresh.get(&Key::new("k"), Some(first)).await;
+    assert!(matches!(old, Err(StoreError::Compacted { .. })), "{old:?}");
+    election.resign().await;
+    assert_eq!(client.keep_alive(1).await.unwrap(), 0, "a lease that does not exist");
 }

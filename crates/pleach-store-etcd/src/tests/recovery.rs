@@ -117,6 +117,7 @@ async fn a_new_cache_begins_with_history() {
     }
     let last = &want[19].0;
     let fresh = connect([etcd.url()]).await;
+    assert!(fresh.cached_revision() >= Some(want[19].1), "it is as new as etcd was");
     let mut watch = fresh.watch(Key::new("k/"), want[4].1).await.unwrap();
     assert_eq!(events_up_to(&mut watch, last).await, want[5..]);
     // What etcd has compacted is gone, and nothing else.
@@ -134,6 +135,28 @@ async fn with_history(server: String, commits: u64) -> EtcdStore {
     let mut options = Options::new([server]);
     options.history_commits = commits;
     EtcdStore::connect(options, Arc::new(Prefixed::new("/pleach/"))).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_of_an_old_list_is_read_with_its_limit() {
+    let etcd = Etcd::start(Program::Newest);
+    let mut options = Options::new([etcd.url()]);
+    (options.history_commits, options.page) = (0, 4);
+    let store = EtcdStore::connect(options, Arc::new(Prefixed::new("/pleach/"))).await.unwrap();
+    let mut at = Revision(0);
+    for n in 10..30 {
+        at = store.commit(put(&format!("k/{n}"))).await.unwrap();
+    }
+    for n in 10..30 {
+        store.commit(Commit::delete(format!("k/{n}").as_str(), Expect::Anything)).await.unwrap();
+    }
+    let mut query = RangeQuery::prefix("k/").limit(7).at(at);
+    for (first, remaining) in [("k/10", 13), ("k/17", 6), ("k/24", 0)] {
+        let page = store.range(query.clone()).await.unwrap();
+        let found = (page.items[0].key.as_str(), page.items.len(), page.remaining, page.more);
+        assert_eq!(found, (first, if remaining > 0 { 7 } else { 6 }, remaining, remaining > 0));
+        query = query.after(&page.items[page.items.len() - 1].key);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
