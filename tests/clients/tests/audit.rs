@@ -230,7 +230,7 @@ fn events_have_the_annotations_of_policies_and_of_old_tokens() {
     let created = |name: &'static str| {
         move |event: &Value| event["verb"] == "create" && event["objectRef"]["name"] == name
     };
-    let failure = r#"[{"binding":"audited","expressionIndex":1,"message":"too short","policy":"names","validationActions":["Audit"]}]"#;
+    let failure = r#"[{"message":"too short","policy":"names","binding":"audited","expressionIndex":1,"validationActions":["Audit"]}]"#;
     assert_eq!(
         annotations(&events, created("m")),
         [("names/name", "named m"), ("validation.policy.admission.k8s.io/validation_failure", failure)]

@@ -4,7 +4,7 @@
 
 use std::pin::Pin;
 
-use pleach_json::{Map, Value};
+use pleach_json::Value;
 use pleach_meta::Reason;
 use pleach_policy::{Action, Annotation, Binding, Decision, Denial, FailurePolicy, Input, Policy, messages};
 
@@ -166,15 +166,16 @@ fn act(policy: &Policy, binding: &Binding, index: usize, denial: &Denial, warnin
             Action::Audit => {
                 // The first of several stays, as annotations are never replaced.
                 audit::annotate("validation.policy.admission.k8s.io/validation_failure", || {
-                    let actions = binding.actions.iter().map(|action| action.as_str().into());
-                    let mut failure = Map::new();
-                    failure.insert("message", denial.message.as_str());
-                    failure.insert("policy", policy.name.clone());
-                    failure.insert("binding", binding.name.clone());
-                    failure.insert("expressionIndex", index as i64);
-                    failure.insert("validationActions", actions.collect::<Vec<Value>>());
-                    let failures = Value::from(vec![Value::from(failure)]);
-                    String::from_utf8_lossy(&pleach_json::to_vec(&failures)).into_owned()
+                    let actions: Vec<Value> =
+                        binding.actions.iter().map(|action| action.as_str().into()).collect();
+                    let text = |value: Value| pleach_json::to_string(&value);
+                    let (message, actions) = (text(denial.message.as_str().into()), text(actions.into()));
+                    let (policy, binding) =
+                        (text(policy.name.clone().into()), text(binding.name.clone().into()));
+                    // In the order of upstream's struct.
+                    format!(
+                        "[{{\"message\":{message},\"policy\":{policy},\"binding\":{binding},\"expressionIndex\":{index},\"validationActions\":{actions}}}]"
+                    )
                 });
             }
         }
