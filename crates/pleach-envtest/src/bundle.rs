@@ -63,10 +63,33 @@ pub fn bundle(
     let hash = hex(&hash.finalize());
     let link = format!("{}/{name}", base_url.trim_end_matches('/'));
     let index = directory.join(INDEX);
-    let text =
-        format!("releases:\n  {release}:\n    {name}:\n      hash: {hash}\n      selfLink: \"{link}\"\n");
-    fs::write(&index, text)?;
+    let entry = format!("    {name}:\n      hash: {hash}\n      selfLink: \"{link}\"\n");
+    let known = match fs::read_to_string(&index) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        known => known?,
+    };
+    fs::write(&index, merge(&known, &release, &name, &entry))?;
     Ok(Bundle { archive, index, kubectl })
+}
+
+/// An index with the entry of an archive among those that it has. Other lines are kept as they are.
+fn merge(index: &str, release: &str, archive: &str, entry: &str) -> String {
+    let (release, archive) = (format!("  {release}:"), format!("    {archive}:"));
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut lines = Vec::new();
+    let mut in_archive = false;
+    for line in index.lines().filter(|line| *line != "releases:") {
+        in_archive = line == archive || in_archive && depth(line) > 4;
+        if !in_archive {
+            lines.push(line);
+        }
+    }
+    let entry = entry.trim_end();
+    match lines.iter().position(|line| *line == release) {
+        Some(at) => lines.insert(at + 1, entry),
+        None => lines.extend([release.as_str(), entry]),
+    }
+    format!("releases:\n{}\n", lines.join("\n"))
 }
 
 fn append<W: Write>(tar: &mut tar::Builder<W>, name: &str, content: &[u8]) -> io::Result<()> {
@@ -139,5 +162,25 @@ mod tests {
             .collect();
         assert_eq!(names, ["etcd", "kube-apiserver", "kubectl", "emulated-version"]);
         assert!(name.starts_with("envtest-v1.34.0-") && index.contains("  v1.34.0:\n"), "{index}");
+
+        let out = home.path().join("out");
+        let again = |url: &str, version| {
+            bundle(&binary, &out, url, None, Some(version)).unwrap();
+            fs::read_to_string(out.join(INDEX)).unwrap()
+        };
+        let (rest, other) = (&name["envtest-v1.34.0".len()..], hash.clone());
+        let entry = |version: &str, host: &str| {
+            format!(
+                "  v{version}.0:\n    envtest-v{version}.0{rest}:\n      hash: {other}\n      \
+                 selfLink: \"https://{host}/envtest-v{version}.0{rest}\"\n"
+            )
+        };
+        let (first, second) = (entry("1.34", "example.com/envtest"), again("https://b", "1.34"));
+        assert_eq!(index, format!("releases:\n{first}"));
+        assert_eq!(second, format!("releases:\n{}", entry("1.34", "b")), "an archive that is made again");
+        let third = again("https://b", "1.35");
+        let hash = third.lines().rev().find_map(|line| line.trim().strip_prefix("hash: ")).unwrap();
+        let added = entry("1.35", "b").replace(&other, hash);
+        assert_eq!(third, format!("{second}{added}"), "another version");
     }
 }
