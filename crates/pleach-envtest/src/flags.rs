@@ -1,6 +1,6 @@
 //! Command lines of `kube-apiserver` and `etcd`, which follow Go's conventions.
 
-use pleach_go::strconv::quote;
+use pleach_go::strconv::{bool_error, parse_bool, quote};
 
 /// A flag with its value.
 pub type Flag = (String, String);
@@ -63,6 +63,18 @@ pub fn parse_kube_apiserver(arguments: &[String]) -> Result<Vec<Flag>, String> {
             Some(value) => value.to_owned(),
             None if kind == "bool" => "true".to_owned(),
             None => rest.next().ok_or_else(|| format!("flag needs an argument: --{name}"))?.clone(),
+        };
+        // `--version` also takes `raw`.
+        let value = match parse_bool(&value).filter(|_| kind == "bool") {
+            Some(value) => value.to_string(),
+            None if kind == "bool" && normalized != "version" => {
+                return Err(format!(
+                    "invalid argument {} for \"--{normalized}\" flag: {}",
+                    quote(&value),
+                    bool_error(&value)
+                ));
+            }
+            None => value,
         };
         flags.push((normalized, value));
     }

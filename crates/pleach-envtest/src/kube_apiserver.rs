@@ -1,5 +1,6 @@
 //! The program `kube-apiserver`: its flags as those of `pleach serve`.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,15 @@ use crate::flags::{self, Flag};
 
 /// How long etcd is waited for.
 const ETCD_STARTS: Duration = Duration::from_secs(20);
+
+/// The authorization modes without effect: there are no nodes.
+const MODES_OF_NODES: [&str; 1] = ["Node"];
+
+/// The other authorization modes.
+const MODES: [&str; 4] = ["RBAC", "Webhook", "AlwaysAllow", "AlwaysDeny"];
+
+/// Flags whose values are maps: given several times, each adds to those before.
+const MAPS: [&str; 2] = ["feature-gates", "runtime-config"];
 
 /// The options of a command line of kube-apiserver.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,11 +69,19 @@ pub fn read(
     }
     let servers = flags::last(&flags, "etcd-servers").ok_or("--etcd-servers must be specified")?;
     let first = servers.split(',').next().unwrap_or_default();
+    let of_etcd = flags.iter().filter(|(name, _)| name.starts_with("etcd-"));
+    let knows = |name: &str| serve_flags.iter().any(|flag| flag.name == name);
     match wait_for_etcd(first)? {
-        Some(location) => serve.arguments.extend(storage(&location)),
-        None if serve_flags.iter().any(|flag| flag.name == "etcd-servers") => {
-            let of_etcd = flags.iter().filter(|(name, _)| name.starts_with("etcd-"));
-            serve.arguments.extend(of_etcd.map(|(name, value)| format!("--{name}={value}")));
+        Some(location) => {
+            serve.arguments.extend(storage(&location));
+            let of_etcd = of_etcd.filter(|(name, _)| name != "etcd-servers");
+            serve.without_effect.extend(of_etcd.map(|(name, value)| format!("--{name}={value}")));
+        }
+        None if knows("etcd-servers") => {
+            for (name, value) in of_etcd {
+                let flag = format!("--{name}={value}");
+                if knows(name) { &mut serve.arguments } else { &mut serve.without_effect }.push(flag);
+            }
         }
         None => return Err(format!("the etcd at {first} is not the one of this installation")),
     }
@@ -88,21 +106,32 @@ pub fn translate(
                 ("port", value.clone())
             }
             "authorization-mode" => {
-                match value.split(',').find(|mode| ["RBAC", "AlwaysAllow"].contains(mode)) {
-                    Some(mode) => ("authorization-mode", mode.to_owned()),
-                    None => {
-                        return Err(format!(
-                            "--authorization-mode {value}: RBAC and AlwaysAllow are implemented"
-                        ));
-                    }
+                let (node, others): (Vec<&str>, Vec<&str>) =
+                    value.split(',').partition(|mode| MODES_OF_NODES.contains(mode));
+                if let Some(unknown) = others.iter().find(|mode| !MODES.contains(mode)) {
+                    let modes = MODES.join(", ");
+                    return Err(format!("--authorization-mode {unknown}: {modes} are implemented"));
                 }
+                if !node.is_empty() {
+                    serve.without_effect.push(format!("--authorization-mode={}", node.join(",")));
+                }
+                if others.is_empty() {
+                    continue;
+                }
+                ("authorization-mode", others.join(","))
             }
             "feature-gates" => {
-                let known = value.split(',').filter(|gate| knows_gate(gate)).collect::<Vec<_>>().join(",");
-                if known != *value {
-                    serve.without_effect.push(format!("--feature-gates={value}"));
+                let gates = value.split(',').map(str::trim).filter(|gate| !gate.is_empty());
+                // Gates of kube-apiserver may have its name in front.
+                let gates = gates.map(|gate| gate.strip_prefix("kube:").unwrap_or(gate));
+                let (known, others): (Vec<&str>, Vec<&str>) = gates.partition(|gate| knows_gate(gate));
+                if !others.is_empty() {
+                    serve.without_effect.push(format!("--feature-gates={}", others.join(",")));
                 }
-                ("feature-gates", known)
+                if known.is_empty() {
+                    continue;
+                }
+                ("feature-gates", known.join(","))
             }
             name if name.starts_with("etcd-") => continue,
             // Certificates and the privileges of Pods: nothing has to be done.
@@ -112,15 +141,23 @@ pub fn translate(
         match serve_flags.iter().find(|flag| flag.name == name) {
             Some(flag) if flag.takes_value => {
                 let prefix = format!("--{name}=");
-                if !flag.is_list {
-                    serve.arguments.retain(|argument| !argument.starts_with(&prefix));
+                let before = serve.arguments.iter().position(|argument| argument.starts_with(&prefix));
+                match before.filter(|_| !flag.is_list) {
+                    Some(before) if MAPS.contains(&name) => {
+                        let _ = write!(serve.arguments[before], ",{value}");
+                    }
+                    Some(before) => serve.arguments[before] = prefix + &value,
+                    None => serve.arguments.push(prefix + &value),
                 }
-                serve.arguments.push(prefix + &value);
             }
             Some(_) if value == "true" => serve.arguments.push(format!("--{name}")),
             Some(_) => {}
             None => serve.without_effect.push(format!("--{name}={value}")),
         }
+    }
+    let is_mode = |argument: &String| argument.starts_with("--authorization-mode=");
+    if flags::last(flags, "authorization-mode").is_some() && !serve.arguments.iter().any(is_mode) {
+        return Err(format!("--authorization-mode Node: {} are implemented", MODES.join(", ")));
     }
     Ok(serve)
 }
@@ -178,8 +215,15 @@ mod tests {
     use super::*;
 
     fn serve_flags() -> Vec<ServeFlag> {
-        let with_value =
-            ["bind", "port", "authorization-mode", "client-ca-file", "feature-gates", "anonymous-auth"];
+        let with_value = [
+            "bind",
+            "port",
+            "authorization-mode",
+            "client-ca-file",
+            "feature-gates",
+            "runtime-config",
+            "anonymous-auth",
+        ];
         let flag = |name: &str| ServeFlag { name: name.into(), takes_value: true, is_list: false };
         let mut flags: Vec<_> = with_value.map(flag).into();
         flags.push(ServeFlag { takes_value: false, ..flag("watch-cache") });
@@ -199,14 +243,26 @@ mod tests {
         for (line, arguments, without_effect) in [
             ("--bind-address=127.0.0.1 --secure-port=1", "--bind=127.0.0.1 --port=1", ""),
             ("--client-ca-file=a --cert-dir=b --allow-privileged", "--client-ca-file=a", ""),
-            ("--authorization-mode=Node,RBAC", "--authorization-mode=RBAC", ""),
+            ("--authorization-mode=Node,RBAC", "--authorization-mode=RBAC", "--authorization-mode=Node"),
+            ("--authorization-mode=Webhook,RBAC", "--authorization-mode=Webhook,RBAC", ""),
             (
                 "--feature-gates=Known=true,Other=true",
                 "--feature-gates=Known=true",
-                "--feature-gates=Known=true,Other=true",
+                "--feature-gates=Other=true",
+            ),
+            (
+                "--feature-gates=Known=true --feature-gates=kube:Known=false --feature-gates=Other=true",
+                "--feature-gates=Known=true,Known=false",
+                "--feature-gates=Other=true",
+            ),
+            (
+                "--runtime-config=apps/v1=false --bind-address=::1 --runtime-config=batch/v1=false",
+                "--runtime-config=apps/v1=false,batch/v1=false --bind=::1",
+                "",
             ),
             ("--watch-cache --anonymous-auth", "--watch-cache --anonymous-auth=true", ""),
             ("--watch-cache=false", "", ""),
+            ("--watch-cache=1 --anonymous-auth=F", "--watch-cache --anonymous-auth=false", ""),
             ("--client-ca-file a --client-ca-file b", "--client-ca-file=b", ""),
             (
                 "--service-account-issuer a --service-account-issuer b",
@@ -219,6 +275,11 @@ mod tests {
         }
         assert!(translated("--secure-port=x").unwrap_err().starts_with("invalid argument \"x\""));
         assert!(translated("--authorization-mode=ABAC").unwrap_err().contains("ABAC"));
+        assert!(translated("--authorization-mode=Node").unwrap_err().contains("Node"));
+        assert_eq!(
+            translated("--watch-cache=on").unwrap_err(),
+            "invalid argument \"on\" for \"--watch-cache\" flag: strconv.ParseBool: parsing \"on\": invalid syntax"
+        );
     }
 
     #[test]

@@ -96,6 +96,11 @@ pub fn atoi(text: &str) -> Result<i64, String> {
     text.parse().map_err(|error| number_error("Atoi", text, &error))
 }
 
+/// The error of `strconv.ParseBool`.
+pub fn bool_error(text: &str) -> String {
+    format!("strconv.ParseBool: parsing {}: invalid syntax", quote(text))
+}
+
 /// `strconv.ParseBool`; `None` for what it refuses.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
