@@ -69,18 +69,24 @@ KUBEBUILDER_ASSETS="$target/envtest" "$go" -C tests/envtest test -count=1 -v ./.
 step 'helpers in Go and Python'
 PLEACH_BINARY="$target/debug/pleach" "$go" -C helpers/go test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1
 (cd helpers/python && PLEACH_BINARY="$target/debug/pleach" PYTHONDONTWRITEBYTECODE=1 \
-  "$PLEACH_TOOLS/venv/bin/python" -m pytest -q -p no:cacheprovider) || failed=1
+  "$PLEACH_TOOLS/venv/bin/python" -m pytest -q -p no:cacheprovider) 2>&1 | tee -a "$log" || failed=1
 
 step 'tests of the console in Chromium'
 scripts/test-console.sh 2>&1 | tee -a "$log" || failed=1
 
 step 'figures'
 awk '/^test result:/ { rust += $4; broken += $6 }
-     /^conformance: / { print; recorded = $2; broken += $8 }
+     /^test result: FAILED/ { reported++ }
+     # Programs that failed, those that died among them.
+     /^error: [0-9]+ targets? failed:/ { programs += $2 }
+     /^conformance: / { print; if ($2 > recorded) recorded = $2; broken += $8 }
      /^--- PASS/ { go++ }
      /^--- FAIL/ { broken++ }
+     /^[0-9]+ passed.* in / { python += $1 }
+     /^([0-9]+ passed, )?[0-9]+ (failed|error)/ { broken++ }
      /^ℹ pass / { console += $3 }
      /^ℹ fail / { broken += $3 }
-     END { printf "Rust %d, recorded conversations %d, Go %d, console %d\n", rust, recorded, go, console
-           printf "%d passed, %d failed\n", rust + recorded + go + console, broken }' "$log"
+     END { if (programs > reported) broken += programs - reported
+           printf "Rust %d, recorded conversations %d, Go %d, Python %d, console %d\n", rust, recorded, go, python, console
+           printf "%d passed, %d failed\n", rust + recorded + go + python + console, broken }' "$log"
 exit "$failed"

@@ -98,8 +98,8 @@ async fn serve(options: &ChaosOptions) -> Result<(), Box<dyn Error>> {
         &path,
         &kubeconfig::write(&format!("https://{address}"), &roots, admin.as_ref(), Some(&token)),
     )?;
-    println!("pleach {} serves at http://{address}", env!("CARGO_PKG_VERSION"));
-    println!("export KUBECONFIG={}", path.display());
+    writeln_out!("pleach {} serves at http://{address}", env!("CARGO_PKG_VERSION"));
+    writeln_out!("export KUBECONFIG={}", path.display());
     local_server::serve(listener, tls, Arc::new(Chaos { proxy, token })).await
 }
 

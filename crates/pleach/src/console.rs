@@ -77,8 +77,8 @@ async fn serve(options: &ConsoleOptions) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port))).await?;
     let address = listener.local_addr()?;
     let rights = if options.writable { "" } else { ", read-only" };
-    println!("pleach {} shows {server}{rights}", env!("CARGO_PKG_VERSION"));
-    println!("console: https://{address}/console/{}", console.sign_in_fragment());
+    writeln_out!("pleach {} shows {server}{rights}", env!("CARGO_PKG_VERSION"));
+    writeln_out!("console: https://{address}/console/{}", console.sign_in_fragment());
     local_server::serve(listener, tls, Arc::new(Shown(console))).await
 }
 

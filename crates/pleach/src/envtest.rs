@@ -23,14 +23,14 @@ pub(crate) fn run(command: &EnvtestCommand) -> Result<(), Box<dyn Error>> {
             let version = version.map(|version| version.to_string());
             let kubectl = install::install(&binary, directory, path.as_deref(), version.as_deref())
                 .map_err(|error| format!("cannot install into {}: {error}", directory.display()))?;
-            println!("export KUBEBUILDER_ASSETS={}", std::path::absolute(directory)?.display());
+            writeln_out!("export KUBEBUILDER_ASSETS={}", std::path::absolute(directory)?.display());
             kubectl
         }
         EnvtestCommand::Bundle { directory, base_url, version } => {
             let version = version.map(|version| version.to_string());
             let made = bundle::bundle(&binary, directory, base_url, path.as_deref(), version.as_deref())
                 .map_err(|error| format!("cannot write to {}: {error}", directory.display()))?;
-            println!("{}\n{}", made.archive.display(), made.index.display());
+            writeln_out!("{}\n{}", made.archive.display(), made.index.display());
             made.kubectl
         }
     };
@@ -61,7 +61,7 @@ fn run_kube_apiserver(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     parent::end_with_parent();
     let start = match kube_apiserver::read(arguments, &serve_flags(), is_known)? {
         Run::Print(text) => {
-            print!("{text}");
+            write_out!("{text}");
             return Ok(());
         }
         Run::Serve(start) => start,

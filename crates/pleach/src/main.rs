@@ -1,5 +1,8 @@
 //! The `pleach` program: argv, wiring, signals. No logic.
 
+#[macro_use]
+mod output;
+
 mod admission_config;
 mod audit;
 mod authentication;

@@ -79,6 +79,8 @@ fn start_logging(options: &ServeOptions, color: Color) -> Result<(), Box<dyn Err
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Errors of writing the log would go to standard error themselves, and panic where that is closed.
+        .log_internal_errors(false)
         .with_ansi(color.on_stderr(no_color));
     match options.log_format {
         LogFormat::Text => log.with_target(false).init(),
@@ -206,10 +208,10 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     if let Some(watcher) = authorization_watcher {
         tokio::spawn(watcher.run());
     }
-    println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
-    println!("export KUBECONFIG={}", path.display());
+    writeln_out!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
+    writeln_out!("export KUBECONFIG={}", path.display());
     if let Some(link) = link {
-        println!("{link}");
+        writeln_out!("{link}");
     }
 
     let stop = async move {

@@ -130,7 +130,7 @@ pub(crate) fn make_credentials(path: &Path) -> Result<(), Box<dyn Error>> {
     if directory.token()?.is_none() {
         directory.write_token(&new_token())?;
     }
-    println!("ca.crt, ca.key, sa.key and token are in {}", path.display());
+    writeln_out!("ca.crt, ca.key, sa.key and token are in {}", path.display());
     Ok(())
 }
 

@@ -17,12 +17,12 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
     match command {
         StoreCommand::Backup { data_dir, file } => {
             let report = pleach_store_log::backup(data_dir.join("store"), &file)?;
-            println!("wrote {}: {}", file.display(), sentence(&report));
+            writeln_out!("wrote {}: {}", file.display(), sentence(&report));
         }
         StoreCommand::Restore { data_dir, file, skip_revisions } => {
             let directory = DataDir::open(&data_dir)?;
             let report = pleach_store_log::restore(&file, directory.store(), skip_revisions)?;
-            println!("restored {}: {}", data_dir.display(), sentence(&report));
+            writeln_out!("restored {}: {}", data_dir.display(), sentence(&report));
         }
         StoreCommand::Repair { data_dir, dry_run, delete_key, skip_revisions } => {
             let plan = Repair {
@@ -33,7 +33,7 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
             let inner = data_dir.join("store");
             let directory = if inner.is_dir() { inner } else { data_dir };
             let repaired = pleach_store_log::repair(&directory, &plan, decode)?;
-            print!("{}", account(&repaired, dry_run));
+            write_out!("{}", account(&repaired, dry_run));
             if !repaired.unknown.is_empty() {
                 return Err("some keys to delete are not there".into());
             }
@@ -50,7 +50,7 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
             let inner = path.join("store");
             let path = if inner.is_dir() { inner } else { path };
             let report = pleach_store_log::check(&path)?;
-            println!("{}: {}", path.display(), sentence(&report));
+            writeln_out!("{}: {}", path.display(), sentence(&report));
         }
     }
     Ok(())

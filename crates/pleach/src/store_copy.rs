@@ -48,7 +48,7 @@ pub(crate) fn rewrite(place: &str, access: &Access) -> Result<(), Box<dyn Error>
     runtime.block_on(async {
         if !place.contains("://") {
             open_directory(place, access, false)?.rewrite()?;
-            println!("all objects in {place} were written once more");
+            writeln_out!("all objects in {place} were written once more");
             return Ok(());
         }
         let (store, codec) = open_etcd(place, access).await?;
@@ -71,7 +71,7 @@ pub(crate) fn rewrite(place: &str, access: &Access) -> Result<(), Box<dyn Error>
                 }
             }
         }
-        println!("{written} objects were written once more");
+        writeln_out!("{written} objects were written once more");
         Ok(())
     })
 }
@@ -84,9 +84,10 @@ pub(crate) fn run(from: &str, to: &str, overwrite: bool, access: &Access) -> Res
         let target = open(to, access, true).await?;
         let report = copy(&source, &target, overwrite).await?;
         let verified = verify(&source, &target).await?;
-        println!(
+        writeln_out!(
             "copied {} objects, {} were there already; {verified} verified; resource versions are new",
-            report.copied, report.equal
+            report.copied,
+            report.equal
         );
         Ok(())
     })

@@ -67,10 +67,10 @@ pub(crate) async fn run(
     let Certificates { tls, roots, admin, .. } = certificates::open(options, Some(&authority), directory)?;
     let by_name = Mutex::new(BTreeMap::from([(FIRST.to_owned(), first)]));
     let worlds = Worlds { address: listener.local_addr()?, token, roots, admin, by_name };
-    println!("pleach {} serves at http://{}", env!("CARGO_PKG_VERSION"), worlds.address);
+    writeln_out!("pleach {} serves at http://{}", env!("CARGO_PKG_VERSION"), worlds.address);
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
     write_private(&path, &worlds.kubeconfig(FIRST))?;
-    println!("export KUBECONFIG={}", path.display());
+    writeln_out!("export KUBECONFIG={}", path.display());
     local_server::serve(listener, tls, Arc::new(worlds)).await
 }
 

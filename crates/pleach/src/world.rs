@@ -176,33 +176,33 @@ pub(crate) fn run(options: &WorldOptions) -> Result<bool, Box<dyn Error>> {
                 value(&ask("GET", "", String::new())?)?.as_array().into_iter().flat_map(|all| all.iter())
             {
                 let text = |name| world.get(name).and_then(Value::as_str).unwrap_or_default();
-                println!("{}\t{}", text("name"), text("url"));
+                writeln_out!("{}\t{}", text("name"), text("url"));
             }
         }
         WorldCommand::Fork { name, from, seed } => {
             let seed = seed.map(|seed| Value::from(i64::from(seed)));
             let body = object(&[("from", Some(Value::from(from.clone()))), ("seed", seed)]);
-            println!("{}", field(&ask("PUT", &format!("/{name}"), body)?, "url")?);
+            writeln_out!("{}", field(&ask("PUT", &format!("/{name}"), body)?, "url")?);
         }
         WorldCommand::Remove { name } => drop(ask("DELETE", &format!("/{name}"), String::new())?),
         WorldCommand::Kubeconfig { name } => {
-            print!("{}", field(&ask("GET", &format!("/{name}"), String::new())?, "kubeconfig")?);
+            write_out!("{}", field(&ask("GET", &format!("/{name}"), String::new())?, "kubeconfig")?);
         }
         WorldCommand::User { name, user, group, token_only } => {
             let groups: Vec<Value> = group.iter().map(|group| Value::from(group.clone())).collect();
             let added =
                 ask("PUT", &format!("/{name}/users/{user}"), object(&[("groups", Some(groups.into()))]))?;
             if *token_only {
-                println!("{}", field(&added, "token")?);
+                writeln_out!("{}", field(&added, "token")?);
             } else {
-                print!("{}", field(&added, "kubeconfig")?);
+                write_out!("{}", field(&added, "kubeconfig")?);
             }
         }
         WorldCommand::Clock { name, advance, set } => {
             let body =
                 object(&[("advance", advance.clone().map(Value::from)), ("set", set.map(Value::from))]);
             let answer = value(&ask("POST", &format!("/{name}/clock"), body)?)?;
-            println!("{}", answer.get("seconds").and_then(Value::as_int).unwrap_or_default());
+            writeln_out!("{}", answer.get("seconds").and_then(Value::as_int).unwrap_or_default());
         }
         WorldCommand::Faults { name, add, remove, clear } => {
             if *clear {
@@ -218,7 +218,7 @@ pub(crate) fn run(options: &WorldOptions) -> Result<bool, Box<dyn Error>> {
             for rule in rules.as_array().into_iter().flat_map(|rules| rules.iter()) {
                 let number = |field| rule.get(field).and_then(Value::as_int).unwrap_or_default();
                 let fault = rule.get("fault").and_then(Value::as_str).unwrap_or_default();
-                println!("{}\t{fault}\thappened {} times", number("number"), number("happened"));
+                writeln_out!("{}\t{fault}\thappened {} times", number("number"), number("happened"));
             }
         }
         WorldCommand::Restart { name, away } => {
@@ -240,25 +240,27 @@ pub(crate) fn run(options: &WorldOptions) -> Result<bool, Box<dyn Error>> {
                     path += &format!("&{name}={}", escape(&text));
                 }
             }
-            print!("{}", ask("GET", &format!("/{name}/{path}"), String::new())?);
+            write_out!("{}", ask("GET", &format!("/{name}/{path}"), String::new())?);
             if *clear {
                 ask("DELETE", &format!("/{name}/requests"), String::new())?;
             }
         }
         WorldCommand::Record { name, case } => {
-            print!("{}", ask("GET", &format!("/{name}/recording?name={case}"), String::new())?);
+            write_out!("{}", ask("GET", &format!("/{name}/recording?name={case}"), String::new())?);
         }
         WorldCommand::Replay { name, file } => {
             let differences = value(&ask("POST", &format!("/{name}/replay"), read(file)?)?)?;
             let differences = differences.as_array().cloned().unwrap_or_default();
             for line in differences.iter().filter_map(Value::as_str) {
-                println!("{line}");
+                writeln_out!("{line}");
             }
             return Ok(differences.is_empty());
         }
-        WorldCommand::Audit { name } => print!("{}", ask("GET", &format!("/{name}/audit"), String::new())?),
+        WorldCommand::Audit { name } => {
+            write_out!("{}", ask("GET", &format!("/{name}/audit"), String::new())?);
+        }
         WorldCommand::Objects { name } => {
-            print!("{}", ask("GET", &format!("/{name}/objects"), String::new())?);
+            write_out!("{}", ask("GET", &format!("/{name}/objects"), String::new())?);
         }
     }
     Ok(true)

@@ -45,3 +45,31 @@ fn failed_requests_are_logged_without_colours() {
     }
     assert!(!told.contains('\u{1b}') && !told.contains("code=404"), "{told}");
 }
+
+#[test]
+fn a_server_goes_on_when_its_output_is_closed() {
+    let home = tempfile::tempdir().unwrap();
+    let kubeconfig = home.path().join("kubeconfig");
+    let mut child = Command::new(binary())
+        .args(["serve", "--in-memory", "--port", "0", "--token", "t", "--kubeconfig"])
+        .arg(&kubeconfig)
+        .env_remove("PLEACH_LOG")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    let port = eventually("the kubeconfig is written", || {
+        let text = fs::read_to_string(&kubeconfig).ok()?;
+        text.lines().find_map(|line| line.trim().strip_prefix("server: ")?.rsplit(':').next()?.parse().ok())
+    });
+    let api = Api::new(Endpoint::new(port, "t"));
+    let path = "/api/v1/namespaces/default/configmaps";
+    let ready = eventually("the server answers", || api.raw_with("GET", path, &[], None).ok());
+    // Logged, as a failure.
+    let failed = api.raw_with("GET", &format!("{path}/a?resourceVersion=x"), &[], None).unwrap();
+    let after = api.raw_with("GET", path, &[], None).unwrap();
+    let _ = child.kill();
+    let _ = child.wait();
+    assert_eq!((ready.status, failed.status, after.status), (200, 500, 200));
+}
