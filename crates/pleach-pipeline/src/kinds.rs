@@ -113,8 +113,8 @@ pub const GROUPS: [&str; 20] = [
     "coordination.k8s.io",
     "node.k8s.io",
     "discovery.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
     "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
 ];
 
 /// The built-in kinds.

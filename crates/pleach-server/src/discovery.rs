@@ -201,6 +201,9 @@ fn resource_list(app: &App, group: &str, version: &str) -> Option<Value> {
     for kind in established(app, group) {
         if let Some(served) = served_version(&kind, version) {
             found = true;
+            if kind.strategy.runs_containers() {
+                resources.insert(0, crate::pod_requests::bindings_resource());
+            }
             resources.extend(api_resources(&kind, served));
         }
     }
@@ -381,6 +384,9 @@ fn aggregated_version(app: &App, group: &str, version: &str) -> Value {
     let mut resources: Vec<Value> = Vec::new();
     for kind in established(app, group) {
         if let Some(served) = served_version(&kind, version) {
+            if kind.strategy.runs_containers() {
+                resources.insert(0, crate::pod_requests::aggregated_bindings());
+            }
             resources.push(aggregated_resource(&kind, served));
         }
     }

@@ -14,7 +14,7 @@ use pleach_engine::options::{Context, DeleteOptions, Format, Freshness};
 use pleach_engine::rejection::{Rejection, Subject};
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::unstored;
-use pleach_json::{Map, Value};
+use pleach_json::{Map, Value, json};
 use pleach_meta::{FieldError, Reason, Status};
 
 use crate::app::{App, Call};
@@ -44,6 +44,21 @@ fn kind(app: &App, info: &ResourceAttributes<'_>) -> Option<Arc<ServedKind>> {
     let plural = if info.resource == BINDINGS { "pods" } else { info.resource };
     let kind = app.engine.catalog().get(info.group, plural)?;
     (kind.strategy.runs_containers() && kind.version(info.version).is_some()).then_some(kind)
+}
+
+/// The entry of `bindings` in the resource list of the core group.
+pub fn bindings_resource() -> Value {
+    json!({
+        "name": (BINDINGS), "singularName": "binding", "namespaced": true, "kind": "Binding", "verbs": ["create"],
+    })
+}
+
+/// The entry of `bindings` in the aggregated discovery document.
+pub fn aggregated_bindings() -> Value {
+    json!({
+        "resource": (BINDINGS), "responseKind": {"group": "", "version": "", "kind": "Binding"},
+        "scope": "Namespaced", "singularResource": "binding", "verbs": ["create"],
+    })
 }
 
 /// Serves such a request.
@@ -89,7 +104,7 @@ async fn answer(
 ) -> Result<Answer, Rejection> {
     let kind = kind(app, info).ok_or(Rejection::UnknownPath)?;
     let version = kind.version(info.version).ok_or(Rejection::UnknownPath)?;
-    if info.namespace.is_empty() {
+    if info.namespace.is_empty() || info.subresource.is_empty() && call.is_named {
         return Err(Rejection::UnknownPath);
     }
     let mut target = Target {
@@ -102,9 +117,7 @@ async fn answer(
     let verb = &call.attributes.verb;
     let writes = matches!(info.subresource, "" | "binding" | "eviction");
     match info.subresource {
-        _ if writes && (*verb != Verb::Create || info.subresource.is_empty() && call.is_named) => {
-            Err(Rejection::UnknownMethod)
-        }
+        _ if writes && *verb != Verb::Create => Err(Rejection::UnknownMethod),
         "" | "binding" => bind(app, call, target, body, context).await,
         "eviction" => {
             target.subresource = Subresource::Eviction;
@@ -198,7 +211,11 @@ async fn bind(
     let binding = unstored::decode(&BINDING, &body, &options, context)?;
     check_namespace(&target, &binding)?;
     if target.name.is_none() {
-        target.name = Some(text(&binding, &["metadata", "name"]).into());
+        let name = text(&binding, &["metadata", "name"]);
+        if name.is_empty() {
+            return Err(Rejection::BadRequest("Name parameter required.".into()));
+        }
+        target.name = Some(name.into());
     }
     target.subresource = Subresource::Binding;
     app.engine.bind(&target, binding, &options, context).await?;

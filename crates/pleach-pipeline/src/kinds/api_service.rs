@@ -18,10 +18,31 @@ pub const PLURAL: &str = "apiservices";
 
 /// The APIService of a version that the server itself serves.
 pub fn local(group: &str, version: &str) -> Value {
-    let (group_priority, version_priority) = match (group, version) {
-        ("", _) => (18_000, 1),
-        ("autoscaling", "v2") => (17_500, 30),
-        _ => (17_000, 15),
+    let group_priority = match group {
+        "" => 18_000,
+        "apps" => 17_800,
+        "events.k8s.io" => 17_750,
+        "authentication.k8s.io" => 17_700,
+        "authorization.k8s.io" => 17_600,
+        "autoscaling" => 17_500,
+        "batch" => 17_400,
+        "certificates.k8s.io" => 17_300,
+        "networking.k8s.io" => 17_200,
+        "policy" => 17_100,
+        "storage.k8s.io" => 16_800,
+        "admissionregistration.k8s.io" | "apiextensions.k8s.io" => 16_700,
+        "scheduling.k8s.io" => 16_600,
+        "coordination.k8s.io" => 16_500,
+        "node.k8s.io" => 16_300,
+        "discovery.k8s.io" | "resource.k8s.io" => 16_200,
+        "flowcontrol.apiserver.k8s.io" => 16_100,
+        _ => 17_000,
+    };
+    let version_priority = match (group, version) {
+        ("", _) => 1,
+        ("autoscaling", "v2") => 30,
+        ("flowcontrol.apiserver.k8s.io" | "resource.k8s.io", _) => 21,
+        _ => 15,
     };
     let mut object = json!({
         "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
