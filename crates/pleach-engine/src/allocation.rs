@@ -25,11 +25,30 @@ const LAST_ALLOCATION: &str = "/registry/allocations.pleach.internal/services/la
 /// Node ports.
 const PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
 
+/// The first node ports, which are allocated last.
+const CHOSEN_PORTS: i64 = 86;
+
 /// Addresses and ports of other Services.
 #[derive(Default)]
 pub(crate) struct Allocated {
     addresses: HashSet<Ipv4Addr>,
     ports: HashSet<i64>,
+}
+
+impl Allocated {
+    /// Why a port cannot be had. A dry run does not look at the range.
+    fn refusal(&self, port: i64, dry_run: bool) -> Option<&'static str> {
+        if !dry_run && !PORTS.contains(&port) {
+            return Some("provided port is not in the valid range. The range of valid ports is 30000-32767");
+        }
+        self.ports.contains(&port).then_some("provided port is already allocated")
+    }
+}
+
+/// The port that a dry run shows: the one after those that the Service has, or one beyond the range.
+fn next_shown(numbers: &[(i64, i64)]) -> i64 {
+    const BEYOND: i64 = 32768;
+    numbers.iter().map(|(_, number)| *number).max().unwrap_or(BEYOND) + 1
 }
 
 /// The time between reading the Services and the commit.
@@ -94,16 +113,18 @@ impl Engine {
         if address {
             let given = service::addresses_of(object).next();
             let found = match given {
-                Some(given) if own.contains(&given) || dry_run => given,
+                Some(given) if own.contains(&given) => given,
                 Some(given) => {
-                    let why = if !is_in_range(given) {
-                        Some("the provided network does not match the current range")
-                    } else if taken.addresses.contains(&given)
-                        && !(given == nth(1) && service::is_of_server(object))
-                    {
-                        Some("provided IP is already allocated")
-                    } else {
-                        None
+                    let why = match is_in_range(given) {
+                        false if dry_run => Some(format!(
+                            "the provided IP ({given}) is not in the valid range. The range of valid IPs is 10.0.0.0/24"
+                        )),
+                        false => Some("the provided network does not match the current range".to_owned()),
+                        true if dry_run || given == nth(1) && service::is_of_server(object) => None,
+                        true => taken
+                            .addresses
+                            .contains(&given)
+                            .then(|| "provided IP is already allocated".to_owned()),
                     };
                     if let Some(why) = why {
                         let value = object.at(&["spec", "clusterIPs"]).cloned().unwrap_or_default();
@@ -125,36 +146,29 @@ impl Engine {
             };
             service::set_address(object, &found.to_string());
         }
+        let mut numbers: Vec<(i64, i64)> = Vec::new();
         if ports {
             let had: Vec<i64> = old.map(|old| service::node_ports_of(old).collect()).unwrap_or_default();
-            let mut numbers: Vec<(i64, i64)> = Vec::new();
             for (i, (port, given)) in service::ports_of(object).into_iter().enumerate() {
                 pleach_work::charge(1 + (numbers.len() + had.len()) as u64 / 4);
                 let number = match given {
                     0 => match numbers.iter().find(|(known, _)| *known == port) {
                         Some((_, number)) => *number,
+                        None if dry_run => next_shown(&numbers),
                         None => self.free_port(&taken).ok_or_else(|| {
                             Rejection::internal("failed to allocate a nodePort: range is full")
                         })?,
                     },
                     given => {
-                        let path = format!("spec.ports[{i}].nodePort");
-                        if !PORTS.contains(&given) {
-                            return Err(invalid(
-                                object,
-                                FieldError::invalid(
-                                    path,
-                                    given,
-                                    "provided port is not in the valid range. The range of valid ports is 30000-32767",
-                                ),
-                            ));
-                        }
                         // One number serves one port in several protocols.
                         let shared = numbers.iter().any(|(known, number)| *known == port && *number == given);
                         let mine =
                             had.contains(&given) && !numbers.iter().any(|(_, number)| *number == given);
-                        if !mine && !shared && taken.ports.contains(&given) {
-                            let why = "provided port is already allocated";
+                        if !mine
+                            && !shared
+                            && let Some(why) = taken.refusal(given, dry_run)
+                        {
+                            let path = format!("spec.ports[{i}].nodePort");
                             return Err(invalid(object, FieldError::invalid(path, given, why)));
                         }
                         given
@@ -165,11 +179,30 @@ impl Engine {
             }
             service::set_node_ports(object, &numbers.iter().map(|(_, number)| *number).collect::<Vec<_>>());
         }
-        if health
-            && !dry_run
-            && let Some(port) = self.free_port(&taken)
-        {
-            service::set_health_port(object, port);
+        if health {
+            let mine = old.filter(|old| service::needs(old).health).map(service::health_port_of);
+            match service::health_port_of(object) {
+                0 if dry_run => service::set_health_port(object, next_shown(&numbers)),
+                0 => {
+                    let port = self.free_port(&taken).ok_or_else(|| {
+                        Rejection::internal("failed to allocate a HealthCheck NodePort : range is full")
+                    })?;
+                    service::set_health_port(object, port);
+                }
+                given if mine == Some(given) => {}
+                given => {
+                    if let Some(why) = taken.refusal(given, dry_run) {
+                        return Err(Rejection::internal(format!(
+                            "failed to allocate requested HealthCheck NodePort {given}: {why}"
+                        )));
+                    }
+                    if !(1..=65535).contains(&given) {
+                        let why = "must be between 1 and 65535, inclusive";
+                        let error = FieldError::invalid("spec.healthCheckNodePort", given, why);
+                        return Err(invalid(object, error));
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -186,7 +219,12 @@ impl Engine {
     }
 
     fn free_port(&self, taken: &Allocated) -> Option<i64> {
-        let free: Vec<i64> = PORTS.filter(|port| !taken.ports.contains(port)).collect();
+        // As with addresses, the lower part is for ports that clients choose.
+        let free_of = |ports: std::ops::RangeInclusive<i64>| -> Vec<i64> {
+            ports.filter(|port| !taken.ports.contains(port)).collect()
+        };
+        let upper = free_of(PORTS.start() + CHOSEN_PORTS..=*PORTS.end());
+        let free = if upper.is_empty() { free_of(PORTS) } else { upper };
         (!free.is_empty()).then(|| free[self.random_below(free.len() as u64) as usize])
     }
 }

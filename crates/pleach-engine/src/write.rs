@@ -167,6 +167,7 @@ impl Engine {
             let admitted = if generated { admitted.clone() } else { admitted.take() };
             let Some(admitted) = admitted else { break };
             self.check_escalation(target, admitted.value(), None, context).await?;
+            let warned = context.warnings.len();
             let mut valid = Valid::create(self, target, admitted, generated, context)?;
             self.check_param_access(target, valid.value(), None, context).await?;
             if let Some(name) = &target.name {
@@ -177,7 +178,9 @@ impl Engine {
             if target.kind.strategy.rules().allocates() {
                 allocating = Some(self.begin_allocation().await?);
                 let taken = Box::pin(self.taken(&target.kind, "")).await?;
-                valid.edit(|object| self.allocate(&target.kind, object, None, taken, options.dry_run))?;
+                let allocated =
+                    valid.edit(|object| self.allocate(&target.kind, object, None, taken, options.dry_run));
+                allocated.inspect_err(|_| context.warnings.truncate(warned))?;
             }
             let approved = self.approve_new(admission, target, valid, context).await?;
             let meta = ObjectMeta::of(approved.value());
@@ -304,6 +307,7 @@ impl Engine {
             };
             let admitted = self.admit(admission, intent, draft, &live, context).await?;
             self.check_escalation(target, admitted.value(), Some(&live.value), context).await?;
+            let warned = context.warnings.len();
             let mut valid = Valid::update(self, target, intent, admitted, &live, context)?;
             self.check_param_access(target, valid.value(), Some(&live.value), context).await?;
             let mut allocating = None;
@@ -312,7 +316,9 @@ impl Engine {
                 let uid = ObjectMeta::of(valid.value()).uid().to_owned();
                 let taken = Box::pin(self.taken(&target.kind, &uid)).await?;
                 let dry_run = options.dry_run;
-                valid.edit(|object| self.allocate(&target.kind, object, Some(&live), taken, dry_run))?;
+                let allocated =
+                    valid.edit(|object| self.allocate(&target.kind, object, Some(&live), taken, dry_run));
+                allocated.inspect_err(|_| context.warnings.truncate(warned))?;
             }
             let approved = self.approve_over(admission, target, intent, valid, &live, context).await?;
             let allocated = allocating.as_ref();

@@ -235,14 +235,24 @@ fn addresses(object: &mut Value) {
     if kind == "ExternalName" {
         return;
     }
+    let families = spec.get("ipFamilies").and_then(Value::as_array);
+    let families = families.map(|all| all.to_vec()).unwrap_or_default();
     if headless && !has_selector {
+        let families = match &families[..] {
+            [] => vec!["IPv4".into()],
+            _ => families,
+        };
+        let other = if families[0].as_str() == Some("IPv4") { "IPv6" } else { "IPv4" };
+        let single = spec.get_str("ipFamilyPolicy") == Some("SingleStack");
+        let other = (families.len() < 2 && !single).then(|| other.into());
+        spec.insert("ipFamilies", families.into_iter().chain(other).collect::<Vec<Value>>());
         default_to(spec, "ipFamilyPolicy", "RequireDualStack");
-        if !spec.contains_key("ipFamilies") {
-            spec.insert("ipFamilies", json!(["IPv4", "IPv6"]));
-        }
     } else {
         default_to(spec, "ipFamilyPolicy", "SingleStack");
-        if !spec.contains_key("ipFamilies") {
+        // An IPv6 address is refused as such, not by the family of the cluster.
+        let ips = spec.get("clusterIPs").and_then(Value::as_array);
+        let has_v6 = ips.is_some_and(|ips| ips.iter().any(validate::is_v6));
+        if families.is_empty() && !has_v6 {
             spec.insert("ipFamilies", json!(["IPv4"]));
         }
     }
@@ -366,7 +376,7 @@ pub struct Needs {
     pub address: bool,
     /// Node ports.
     pub ports: bool,
-    /// A port for health checks, which it does not have yet.
+    /// A port for health checks.
     pub health: bool,
 }
 
@@ -378,9 +388,7 @@ pub fn needs(object: &Value) -> Needs {
     Needs {
         address: kind != "ExternalName" && text(spec, "clusterIP") != "None",
         ports: kind == "NodePort" || (kind == "LoadBalancer" && !declined),
-        health: kind == "LoadBalancer"
-            && text(spec, "externalTrafficPolicy") == "Local"
-            && int_at(spec, &["healthCheckNodePort"]) == 0,
+        health: kind == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local",
     }
 }
 
@@ -419,6 +427,11 @@ pub fn set_node_ports(object: &mut Value, numbers: &[i64]) {
             port.insert("nodePort", *number);
         }
     });
+}
+
+/// The port for health checks, or 0.
+pub fn health_port_of(object: &Value) -> i64 {
+    int_at(object, &["spec", "healthCheckNodePort"])
 }
 
 /// Sets the port for health checks.

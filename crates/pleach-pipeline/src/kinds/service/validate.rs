@@ -292,12 +292,16 @@ fn external_policy(spec: &Value, errors: &mut Errors) {
     if port == 0 {
         return;
     }
-    if needs_health_check(spec) {
-        checks::port_number(port, at, errors);
-    } else {
+    // The number is looked at when it is allocated.
+    if !needs_health_check(spec) {
         let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
         errors.push(FieldError::invalid(at, port, why));
     }
+}
+
+/// Whether an address is one of IPv6.
+pub(super) fn is_v6(ip: &Value) -> bool {
+    ip.as_str().is_some_and(|ip| ip.contains(':'))
 }
 
 /// `ValidateServiceClusterIPsRelatedFields`
@@ -351,7 +355,6 @@ fn cluster_ips(spec: &Value, errors: &mut Errors) {
     if invalid {
         return;
     }
-    let is_v6 = |ip: &Value| ip.as_str().is_some_and(|ip| ip.contains(':'));
     if ips.len() > 1 && !(ips.iter().any(is_v6) && ips.iter().any(|ip| !is_v6(ip))) {
         let why = "may specify no more than one IP for each IP family";
         errors.push(FieldError::invalid(at, shown(), why));
@@ -371,20 +374,30 @@ fn cluster_ips(spec: &Value, errors: &mut Errors) {
 /// Families and policies that this server, which gives out IPv4, does not have.
 fn stacks(spec: &Value, errors: &mut Errors) {
     let (families, policy) = (items(spec, "ipFamilies"), text(spec, "ipFamilyPolicy"));
+    let (ips, at) = (items(spec, "clusterIPs"), "spec.ipFamilyPolicy");
     let has_selector = spec.get("selector").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
     if text(spec, "type") == "ExternalName" || is_headless(spec) && !has_selector {
         return;
     }
-    if families.len() > 1 && policy == "SingleStack" {
-        errors.push(FieldError::invalid(
-            "spec.ipFamilyPolicy",
-            policy,
-            "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified",
-        ));
-    } else if policy == "RequireDualStack" {
+    for (list, what) in [(ips, "cluster IPs"), (families, "IP families")] {
+        if policy == "SingleStack" && list.len() > 1 {
+            let why =
+                format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
+            errors.push(FieldError::invalid(at, policy, why));
+        }
+    }
+    for (i, _) in ips.iter().enumerate().skip(families.len()).filter(|(_, ip)| is_v6(ip)) {
+        let why = "IPv6 is not configured on this cluster";
+        errors.push(FieldError::invalid(format!("spec.clusterIPs[{i}]"), ips.to_vec(), why));
+    }
+    if !errors.is_empty() {
+        return;
+    }
+    if policy == "RequireDualStack" {
         let why = "this cluster is not configured for dual-stack services";
-        errors.push(FieldError::invalid("spec.ipFamilyPolicy", policy, why));
-    } else if let Some(i) = families.iter().position(|family| family.as_str() == Some("IPv6")) {
+        errors.push(FieldError::invalid(at, policy, why));
+    }
+    if let Some(i) = families.iter().position(|family| family.as_str() == Some("IPv6")) {
         let why = "not configured on this cluster";
         errors.push(FieldError::invalid(format!("spec.ipFamilies[{i}]"), "IPv6", why));
     }
