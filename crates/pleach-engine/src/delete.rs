@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use pleach_go::time::Timestamp;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_pipeline::Typed;
-use pleach_pipeline::strategy::Strategy;
+use pleach_pipeline::strategy::{Role, Strategy};
 use pleach_store::{Commit, Expect, Key, StoreError};
 
 use crate::admission::{AdmissionAttributes, RequestOptions};
 use crate::engine::Engine;
 use crate::kind::Kind;
+use crate::kinds::priority_class;
 use crate::list::Listing;
 use crate::object::Object;
 use crate::options::{Context, DeleteOptions, ListOptions, Propagation};
@@ -58,6 +60,11 @@ impl Engine {
     ) -> Result<Deleted, Rejection> {
         if options.ignore_store_read_error && self.gates.unsafe_deletion {
             return Box::pin(self.delete_unreadable(target, options, context)).await;
+        }
+        let is_of_system = |name: &str| priority_class::SYSTEM.iter().any(|(known, _)| *known == name);
+        if target.kind.strategy.role() == Role::PriorityClass && is_of_system(target.name()) {
+            let why = "this is a system priority class and cannot be deleted";
+            return Err(Rejection::Forbidden { subject: target.subject(), why: why.into(), cause: None });
         }
         self.delete_one(target, target.name(), options, context).await
     }
@@ -173,7 +180,19 @@ impl Engine {
         let mut draft = live.clone();
         let now = self.now();
         let strategy = target.kind.strategy;
-        if !strategy.mark_for_deletion(&mut draft, &now) {
+        let pending = strategy.has_grace_period().then(|| pending_deletion(&live)).flatten();
+        // An object that nothing holds is only there because its removal was interrupted.
+        let pending = pending.filter(|_| !is_finished(&target.kind, &live));
+        if let Some(pending) = &pending {
+            let Some(shorter) = options.grace_period_seconds.and_then(|asked| pending.shorten(asked)) else {
+                let object = self.serve(&target.kind, target.version, record.clone()).await?;
+                return Ok(Step::Done(Deleted::Marked(object)));
+            };
+            let metadata = metadata_mut(&mut draft);
+            metadata.insert("deletionGracePeriodSeconds", shorter.seconds);
+            metadata.insert("deletionTimestamp", Timestamp::from_seconds(shorter.end).to_rfc3339());
+            set_finalizers(&mut draft, options.propagation);
+        } else if !strategy.mark_for_deletion(&mut draft, &now) {
             let orphans = options.propagation.is_none()
                 && !options.explicit_not_orphan
                 && strategy.orphans_dependents_by_default();
@@ -221,18 +240,13 @@ impl Engine {
         }
     }
 
-    /// Marks an object for deletion after some time; a time that is set already can only become shorter.
+    /// Marks an object for deletion after some time.
     fn mark_with_grace(&self, draft: &mut Value, now: &str, seconds: i64) {
-        let before = ObjectMeta::of(draft).deletion_grace_period_seconds();
-        let marked = ObjectMeta::of(draft).is_terminating();
         mark_for_deletion(draft, now);
-        let seconds = before.filter(|_| marked).map_or(seconds, |before| before.min(seconds));
         let metadata = metadata_mut(draft);
         metadata.insert("deletionGracePeriodSeconds", seconds);
-        if !marked || before != Some(seconds) {
-            let end = pleach_go::time::Timestamp::from_seconds(self.now_seconds() + seconds);
-            metadata.insert("deletionTimestamp", end.to_rfc3339());
-        }
+        let end = Timestamp::from_seconds(self.now_seconds() + seconds);
+        metadata.insert("deletionTimestamp", end.to_rfc3339());
     }
 
     /// Removes an object without finalizers.
@@ -460,6 +474,27 @@ fn goes_at_once(target: &Target, record: &Record, options: &DeleteOptions) -> Op
     let uid = pleach_json::member(metadata, "uid")?;
     let uid = std::str::from_utf8(uid).ok()?.strip_prefix('"')?.strip_suffix('"')?;
     Some(uid.into())
+}
+
+/// A grace period and its end in seconds of Unix time.
+struct GracePeriod {
+    seconds: i64,
+    end: i64,
+}
+
+impl GracePeriod {
+    /// The period as a later request asks for it, unless it is not shorter.
+    fn shorten(&self, asked: i64) -> Option<GracePeriod> {
+        let seconds = if asked < 0 { 1 } else { asked };
+        (seconds < self.seconds).then(|| GracePeriod { seconds, end: self.end - self.seconds + seconds })
+    }
+}
+
+/// The grace period of an object that is marked for deletion already.
+fn pending_deletion(live: &Value) -> Option<GracePeriod> {
+    let meta = ObjectMeta::of(live);
+    let end = pleach_go::time::parse_rfc3339(meta.deletion_timestamp()?).ok()?;
+    Some(GracePeriod { seconds: meta.deletion_grace_period_seconds()?, end: end.seconds })
 }
 
 /// Sets the finalizers that stand for a propagation policy.

@@ -50,6 +50,14 @@ pub(crate) fn default_to(members: &mut Map, key: &str, value: impl Into<Value>) 
     }
 }
 
+/// Sets a field that is a pointer in Go and is not set: an empty text is a value.
+pub(crate) fn default_absent_to(members: &mut Map, key: &str, value: impl Into<Value>) {
+    if members.get(key).is_none_or(Value::is_null) {
+        pleach_work::charge(ADDED);
+        members.insert(key, value);
+    }
+}
+
 /// Sets a list or map that is not there or empty.
 pub(crate) fn default_empty_to(members: &mut Map, key: &str, value: impl FnOnce() -> Value) {
     let empty = match members.get(key) {

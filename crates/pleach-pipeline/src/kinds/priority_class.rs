@@ -7,7 +7,7 @@ use pleach_meta::object_meta::ObjectMeta;
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
-use crate::kinds::fields::{bool_at, default_to, int_at, text};
+use crate::kinds::fields::{bool_at, default_absent_to, int_at, text};
 use crate::strategy::Role;
 
 /// Classes that the server creates, with their values.
@@ -34,6 +34,19 @@ pub fn new(name: &str, value: i64) -> Value {
     })
 }
 
+/// Why a class is none of those that the server creates.
+fn not_of_system(class: &Value) -> Option<String> {
+    let name = ObjectMeta::of(class).name();
+    match SYSTEM.iter().find(|(known, _)| *known == name) {
+        None => Some(format!("{name} is not a known system priority class")),
+        Some((_, value)) if *value != int_at(class, &["value"]) => {
+            Some(format!("value of {name} PriorityClass must be {value}"))
+        }
+        Some(_) if is_default(class) => Some(format!("globalDefault of {name} PriorityClass must be false")),
+        Some(_) => None,
+    }
+}
+
 /// The rules of PriorityClasses.
 #[derive(Debug)]
 pub struct PriorityClass;
@@ -45,14 +58,13 @@ impl Rules for PriorityClass {
 
     fn default(&self, object: &mut Value) {
         if let Some(members) = object.as_object_mut() {
-            default_to(members, "preemptionPolicy", "PreemptLowerPriority");
+            default_absent_to(members, "preemptionPolicy", "PreemptLowerPriority");
         }
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let (name, value) = (ObjectMeta::of(object).name(), int_at(object, &["value"]));
-        let system = SYSTEM.iter().find(|(known, _)| *known == name);
         if let Some(old) = old {
             if old.get("value") != object.get("value") {
                 errors.push(FieldError::forbidden("value", "may not be changed in an update."));
@@ -63,19 +75,23 @@ impl Rules for PriorityClass {
             }
             return errors;
         }
-        if name.starts_with("system-") && system.is_none_or(|(_, known)| *known != value) {
-            errors.push(FieldError::forbidden(
-                "metadata.name",
-                "priority class names with 'system-' prefix are reserved for system use only. error: only system priority classes can have this name",
-            ));
-        } else if value > 1_000_000_000 && system.is_none() {
+        if name.starts_with("system-") {
+            if let Some(why) = not_of_system(object) {
+                let why = format!(
+                    "priority class names with 'system-' prefix are reserved for system use only. error: {why}"
+                );
+                errors.push(FieldError::forbidden("metadata.name", why));
+            }
+        } else if value > 1_000_000_000 {
             errors.push(FieldError::forbidden(
                 "value",
                 "maximum allowed value of a user defined priority is 1000000000",
             ));
         }
         let policy = text(object, "preemptionPolicy");
-        if !["PreemptLowerPriority", "Never"].contains(&policy) {
+        if policy.is_empty() {
+            errors.push(FieldError::required("preemptionPolicy", ""));
+        } else if !["PreemptLowerPriority", "Never"].contains(&policy) {
             errors.push(FieldError::not_supported(
                 "preemptionPolicy",
                 policy,
