@@ -17,7 +17,7 @@ use crate::kinds::pod::defaults;
 use crate::kinds::pod::validate::{self as pods, volume};
 use crate::prepare::copy_member;
 use crate::resource::Subresource;
-use crate::strategy::Role;
+use crate::strategy::{Role, Stamp};
 
 /// The rules of PersistentVolumeClaims.
 #[derive(Debug)]
@@ -71,7 +71,6 @@ impl Rules for Claim {
     fn default(&self, object: &mut Value) {
         let spec = member(object, "spec");
         default_to(spec, "volumeMode", "Filesystem");
-        mirror_data_source(spec);
         if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
             default_to(status, "phase", "Pending");
         }
@@ -79,6 +78,15 @@ impl Rules for Claim {
 
     fn prepare_for_create(&self, object: &mut Value) {
         member(object, "status").insert("phase", "Pending");
+        let spec = member(object, "spec");
+        drop_data_sources(spec, &Value::Null);
+        mirror_data_source(spec);
+    }
+
+    fn prepare_for_update(&self, object: &mut Value, old: &Value) {
+        let spec = member(object, "spec");
+        drop_data_sources(spec, old.get("spec").unwrap_or(&Value::Null));
+        mirror_data_source(spec);
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -106,7 +114,7 @@ impl Rules for Claim {
             valid_quantity(quantity, &format!("status.capacity[{name}]"), &mut errors);
         }
         for (name, state) in list("allocatedResourceStatuses") {
-            let path = "status.allocatedResourceStatus";
+            let path = "status.allocatedResourceStatuses";
             claim_resource(name, path, &mut errors);
             if !state.as_str().is_some_and(|state| RESIZE_STATES.contains(&state)) {
                 errors.push(FieldError::not_supported(path, name.as_str(), &RESIZE_STATES));
@@ -158,6 +166,22 @@ impl Rules for Claim {
 }
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+/// Sources of volumes that may have mount options in an annotation.
+const MOUNT_OPTIONS: [&str; 13] = [
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "gcePersistentDisk",
+    "glusterfs",
+    "iscsi",
+    "nfs",
+    "photonPersistentDisk",
+    "quobyte",
+    "rbd",
+    "vsphereVolume",
+];
 const MOUNT_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
 
 fn class_annotation(object: &Value, warnings: &mut Vec<String>) {
@@ -273,14 +297,29 @@ fn claim_update(object: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// Two fields for the source of a claim follow each other.
-fn mirror_data_source(spec: &mut Map) {
-    let core = |source: &Value| {
-        text(source, "apiGroup").is_empty() && text(source, "kind") != "PersistentVolumeClaim"
+/// Removes sources that a new claim cannot have: those in other namespaces, and in the older field all but claims and
+/// snapshots.
+fn drop_data_sources(spec: &mut Map, was: &Value) {
+    let elsewhere = |source: &Value| !text(source, "namespace").is_empty();
+    if spec.get("dataSourceRef").is_some_and(elsewhere) && !was.get("dataSourceRef").is_some_and(elsewhere) {
+        spec.remove("dataSourceRef");
+    }
+    let is_known = |source: &Value| {
+        matches!(
+            (text(source, "apiGroup"), text(source, "kind")),
+            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        )
     };
-    if spec.get("dataSource").is_some_and(core) {
+    if was.get("dataSource").is_none()
+        && !spec.contains_key("dataSourceRef")
+        && spec.get("dataSource").is_some_and(|source| !is_known(source))
+    {
         spec.remove("dataSource");
     }
+}
+
+/// Two fields for the source of a claim follow each other.
+fn mirror_data_source(spec: &mut Map) {
     match (spec.get("dataSource").cloned(), spec.get("dataSourceRef").cloned()) {
         (Some(source), None) => {
             let mut reference = source;
@@ -289,7 +328,10 @@ fn mirror_data_source(spec: &mut Map) {
             }
             spec.insert("dataSourceRef", reference);
         }
-        (None, Some(reference)) if reference.get("namespace").is_none() && !core(&reference) => {
+        (None, Some(mut reference)) if text(&reference, "namespace").is_empty() => {
+            if let Some(members) = reference.as_object_mut() {
+                members.remove("namespace");
+            }
             spec.insert("dataSource", reference);
         }
         _ => {}
@@ -612,11 +654,17 @@ impl Rules for Volume {
         status.insert("lastPhaseTransitionTime", now);
     }
 
-    fn prepare_for_subresource(&self, object: &mut Value, old: &Value, _: Subresource) {
-        let path = ["status", "lastPhaseTransitionTime"];
-        if object.at(&path).is_none()
-            && let Some(time) = old.at(&path).cloned()
-        {
+    fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
+        let Some(old) = old.filter(|_| subresource == Subresource::Status) else { return };
+        let (phase, time) = (["status", "phase"], ["status", "lastPhaseTransitionTime"]);
+        let (written, before) = (object.at(&time).and_then(Value::as_str), old.at(&time).cloned());
+        let is_known = before.as_ref().and_then(Value::as_str) == written;
+        let renewed = if text_at(object, &phase) == text_at(old, &phase) {
+            before.filter(|_| written.is_none())
+        } else {
+            (written.is_none() || is_known).then(|| by.now.into())
+        };
+        if let Some(time) = renewed {
             member(object, "status").insert("lastPhaseTransitionTime", time);
         }
     }
@@ -631,7 +679,8 @@ impl Rules for Volume {
         let capacity = spec.get("capacity").and_then(Value::as_object);
         if capacity.is_none_or(Map::is_empty) {
             errors.push(FieldError::required("spec.capacity", ""));
-            errors.push(FieldError::not_supported("spec.capacity", Value::Null, &["storage"]));
+            let shown = spec.get("capacity").cloned().unwrap_or_default();
+            errors.push(FieldError::not_supported("spec.capacity", shown, &["storage"]));
         } else if let Some(capacity) = capacity {
             if !capacity.contains_key("storage") || capacity.len() > 1 {
                 let shown = Value::Object(capacity.clone());
@@ -680,6 +729,11 @@ impl Rules for Volume {
         }
         let modes = ["Block", "Filesystem"];
         checks::one_of_if_set(spec.get("volumeMode"), "spec.volumeMode", &modes, &mut errors);
+        let mountable = MOUNT_OPTIONS.iter().any(|kind| spec.get(kind).is_some());
+        if !mountable && ObjectMeta::of(object).annotation(MOUNT_ANNOTATION).is_some() {
+            let path = format!("metadata.annotations.{MOUNT_ANNOTATION}");
+            errors.push(FieldError::forbidden(path, "may not specify mount options for this volume type"));
+        }
         if let Some(class) = spec.get("volumeAttributesClassName").and_then(Value::as_str) {
             let at = "spec.volumeAttributesClassName";
             if class.is_empty() {

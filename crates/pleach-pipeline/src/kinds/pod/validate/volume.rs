@@ -301,7 +301,8 @@ fn secret_names(source: &Value, path: &str, of_persistent: bool, errors: &mut Er
 fn byte(source: &Value, field: &str, path: &str, errors: &mut Errors) {
     let number = int_at(source, &[field]);
     if !(0..=255).contains(&number) {
-        let why = "must be between 0 and 255, inclusive";
+        let least = i64::from(field == "partition");
+        let why = format!("must be between {least} and 255, inclusive");
         errors.push(FieldError::invalid(format!("{path}.{field}"), number, why));
     }
 }
@@ -633,7 +634,7 @@ mod tests {
                 json!({"gcePersistentDisk": {"partition": 256}}),
                 &[
                     "v.persistentDisk.pdName: Required value",
-                    "v.persistentDisk.partition: Invalid value: 256: must be between 0 and 255, inclusive",
+                    "v.persistentDisk.partition: Invalid value: 256: must be between 1 and 255, inclusive",
                 ][..],
             ),
             (
