@@ -18,6 +18,7 @@ use crate::decode::decode_metadata;
 use crate::error::Error;
 use crate::gates::Gates;
 use crate::kind::{Kind, KindVersion, LazySchema, Scope, SelectableField};
+use crate::kinds::pod;
 use crate::prepare::{copy_member, metadata_mut};
 use crate::resource::{Resource, Subresource};
 use crate::strategy::{Effect, Role, Strategy, SubresourceInfo};
@@ -213,6 +214,23 @@ impl ApiKind {
         }
     }
 
+    /// Removes fields of Pods whose feature gates are off.
+    fn drop_disabled_fields_of_template(&self, object: &mut Value, old: Option<&Value>) {
+        let path = match self.rules.pod_template() {
+            Some(path) => path,
+            None if self.rules.role() == Role::Pod => &[],
+            None => return,
+        };
+        let spec = |object: &Value| object.at(path).and_then(|holder| holder.get("spec")).cloned();
+        if !spec(object).is_some_and(|spec| pod::disabled::has_fields(&spec)) {
+            return;
+        }
+        let holder = path.iter().try_fold(object, |holder, step| holder.get_mut(step));
+        if let Some(spec_of_new) = holder.and_then(|holder| holder.get_mut("spec")) {
+            pod::disabled::drop_fields(spec_of_new, old.and_then(spec).as_ref());
+        }
+    }
+
     fn raises_generation(&self, object: &Value, old: &Value) -> bool {
         let differs = |key: &str| object.get(key) != old.get(key);
         let metadata = |key: &str| object.at(&["metadata", key]) != old.at(&["metadata", key]);
@@ -295,6 +313,7 @@ impl Strategy for ApiKind {
         if self.status && !self.rules.keeps_status_on_create() {
             Self::reset_status(object, resource.version());
         }
+        self.drop_disabled_fields_of_template(object, None);
         self.rules.prepare_for_create(object);
     }
 
@@ -311,6 +330,7 @@ impl Strategy for ApiKind {
                 if self.status {
                     copy_member(object, old, "status");
                 }
+                self.drop_disabled_fields_of_template(object, Some(old));
                 self.rules.prepare_for_update(object, old);
                 if self.raises_generation(object, old) {
                     let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int);

@@ -240,6 +240,14 @@ impl Rules for StatefulSet {
         NameRule::Dns1123Label
     }
 
+    fn prepare_for_create(&self, object: &mut Value) {
+        drop_max_unavailable(object, None);
+    }
+
+    fn prepare_for_update(&self, object: &mut Value, old: &Value) {
+        drop_max_unavailable(object, Some(old));
+    }
+
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         validate::stateful_set(object, old)
     }
@@ -270,6 +278,16 @@ impl Rules for StatefulSet {
     }
 }
 
+/// Removes a field of the feature gate `MaxUnavailableStatefulSet`, which is off by default.
+fn drop_max_unavailable(object: &mut Value, old: Option<&Value>) {
+    let has =
+        |object: &Value| object.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]).is_some();
+    if has(object) && !old.is_some_and(has) {
+        let strategy = submember(member(object, "spec"), "updateStrategy");
+        submember(strategy, "rollingUpdate").remove("maxUnavailable");
+    }
+}
+
 /// The annotation that counts changes of a DaemonSet's template.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
@@ -290,8 +308,10 @@ impl Rules for DaemonSet {
         let strategy = submember(spec, "updateStrategy");
         default_to(strategy, "type", "RollingUpdate");
         if strategy.get_str("type") == Some("RollingUpdate") {
-            let rolling = submember(strategy, "rollingUpdate");
-            default_to(rolling, "maxUnavailable", 1);
+            default_to(submember(strategy, "rollingUpdate"), "maxUnavailable", 1);
+        }
+        if let Some(rolling) = object_mut(strategy, "rollingUpdate") {
+            default_to(rolling, "maxUnavailable", 0);
             default_to(rolling, "maxSurge", 0);
         }
         default_to(spec, "revisionHistoryLimit", 10);
@@ -327,8 +347,8 @@ impl Rules for DaemonSet {
         validate::daemon_set(object, old)
     }
 
-    fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
-        validate::daemon_set_status(object)
+    fn validate_subresource(&self, object: &Value, old: &Value, _: Subresource) -> Vec<FieldError> {
+        validate::daemon_set_status(object, old)
     }
 
     fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {

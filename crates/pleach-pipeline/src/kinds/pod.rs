@@ -3,6 +3,7 @@
 mod app_armor;
 pub(crate) mod cells;
 pub(crate) mod defaults;
+pub(crate) mod disabled;
 mod label_keys;
 pub mod requests;
 pub mod resources;
@@ -104,6 +105,14 @@ impl Rules for Pod {
                 let new = object.clone();
                 copy_member(object, old, "spec");
                 copy_member(object, old, "status");
+                for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+                    let was = old.at(&["metadata", field]).cloned();
+                    let metadata = crate::prepare::metadata_mut(object);
+                    match was {
+                        Some(was) => metadata.insert(field, was),
+                        None => metadata.remove(field),
+                    };
+                }
                 let spec = member(object, "spec");
                 if subresource == Subresource::EphemeralContainers {
                     match new.at(&["spec", "ephemeralContainers"]) {

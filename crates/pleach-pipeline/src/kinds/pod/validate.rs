@@ -187,6 +187,7 @@ fn pod_spec(spec: &Value, path: &str, pod: Option<&str>, errors: &mut Errors) {
     }
     named("hostname", checks::dns_label, errors);
     named("subdomain", checks::dns_label, errors);
+    host_name_override(spec, &at("hostnameOverride"), errors);
     tolerations(spec, path, errors);
     for (i, alias) in items(spec, "hostAliases").iter().enumerate() {
         checks::ip(text(alias, "ip"), &format!("{path}.hostAliases[{i}].ip"), errors);
@@ -224,6 +225,22 @@ fn host_users(spec: &Value, path: &str, errors: &mut Errors) {
             errors.push(FieldError::forbidden(format!("{path}.{shown}"), "when `hostUsers` is false"));
         }
     }
+}
+
+/// The name of the host that a Pod has instead of its own.
+fn host_name_override(spec: &Value, path: &str, errors: &mut Errors) {
+    const LONGEST: i64 = 64;
+    let Some(name) = spec.get("hostnameOverride").and_then(Value::as_str) else { return };
+    for field in ["setHostnameAsFQDN", "hostNetwork"] {
+        if bool_at(spec, &[field]) {
+            let why = format!("may not be specified when {field} is true");
+            errors.push(FieldError::forbidden(path, why));
+        }
+    }
+    if name.len() as i64 > LONGEST {
+        errors.push(FieldError::too_long(path, LONGEST));
+    }
+    checks::dns_subdomain(name, path, errors);
 }
 
 /// Whether a text may be a search path of DNS: a subdomain whose parts may have underscores.
@@ -319,7 +336,10 @@ pub(crate) fn toleration(toleration: &Value, path: &str, errors: &mut Errors) {
             }
         }
         other => {
-            errors.push(FieldError::not_supported(format!("{path}.operator"), other, &["Equal", "Exists"]));
+            // The operators of a feature gate that is off are named where one of them is used.
+            let known = if matches!(other, "Lt" | "Gt") { 4 } else { 2 };
+            let supported = &["Equal", "Exists", "Lt", "Gt"][..known];
+            errors.push(FieldError::not_supported(format!("{path}.operator"), other, supported));
         }
     }
     if !effect.is_empty() {

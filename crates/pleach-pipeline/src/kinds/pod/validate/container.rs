@@ -176,7 +176,7 @@ fn common(container: &Value, path: &str, context: &Context<'_>, errors: &mut Err
     let supported = ["File", "FallbackToLogsOnError"];
     checks::required_one_of(policy, &format!("{path}.terminationMessagePolicy"), &supported, errors);
     ports(container, path, errors);
-    env::env(container, path, errors);
+    env::env(container, context.volumes, path, errors);
     env::env_from(container, path, errors);
     mounts::mounts(container, path, context, errors);
     mounts::devices(container, path, context, errors);

@@ -1,11 +1,14 @@
 //! Validation of environment variables and of where their values come from.
 
+use std::collections::HashSet;
+
 use pleach_json::Value;
 use pleach_meta::FieldError;
+use pleach_meta::field_error::ErrorType;
 use pleach_meta::names::check_qualified_name;
 
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{items, text};
+use crate::kinds::fields::{items, text, text_at};
 
 /// Fields of a Pod that variables can have.
 const FIELDS: [&str; 9] = [
@@ -44,7 +47,7 @@ fn name(name: &str, path: &str, errors: &mut Errors) {
 }
 
 /// `env` of a container.
-pub(super) fn env(container: &Value, path: &str, errors: &mut Errors) {
+pub(super) fn env(container: &Value, volumes: &HashSet<&str>, path: &str, errors: &mut Errors) {
     for (i, variable) in items(container, "env").iter().enumerate() {
         let path = format!("{path}.env[{i}]");
         match text(variable, "name") {
@@ -52,7 +55,13 @@ pub(super) fn env(container: &Value, path: &str, errors: &mut Errors) {
             given => name(given, &format!("{path}.name"), errors),
         }
         if let Some(source) = variable.get("valueFrom") {
-            value_from(source, !text(variable, "value").is_empty(), &format!("{path}.valueFrom"), errors);
+            let path = format!("{path}.valueFrom");
+            value_from(source, !text(variable, "value").is_empty(), &path, errors);
+            let volume = text_at(source, &["fileKeyRef", "volumeName"]);
+            if !volume.is_empty() && !volumes.contains(volume) {
+                let path = format!("{path}.fileKeyRef.volumeName");
+                errors.push(FieldError::new(ErrorType::NotFound, path, volume, ""));
+            }
         }
     }
 }

@@ -179,10 +179,11 @@ pub(super) fn of_pod(spec: &Value, path: &str, errors: &mut Errors) {
         return;
     };
     if own.get("claims").is_some() {
-        let why = "claims cannot be set for Resources at pod-level";
+        let why = "claims may not be set for Resources at pod-level";
         errors.push(FieldError::forbidden(format!("{path}.claims"), why));
     }
     named_requirements(own, pod_resource_name, path, errors);
+    claims_of_container(own, items(spec, "resourceClaims"), path, errors);
     let quantities = |which: &str| crate::kinds::pod::resources::list(own.get(which));
     let (requests, limits) = (quantities("requests"), quantities("limits"));
     let zero = Quantity::from_int(0);

@@ -46,7 +46,7 @@ pub(super) fn of_pod(context: &Value, spec: &Value, path: &str, errors: &mut Err
     checks::one_of_if_set(
         context.get("seLinuxChangePolicy"),
         &format!("{path}.seLinuxChangePolicy"),
-        &["MountOption", "Recursive"],
+        &["Recursive"],
         errors,
     );
 }

@@ -106,6 +106,11 @@ pub(super) fn status(object: &Value, old: &Value, errors: &mut Errors) {
     }
     for (i, condition) in items(status, "conditions").iter().enumerate() {
         let kind = text(condition, "type");
+        let observed = int_at(condition, &["observedGeneration"]);
+        if observed < 0 {
+            let path = format!("status.conditions[{i}].observedGeneration");
+            errors.push(FieldError::invalid(path, observed, "must be a non-negative integer"));
+        }
         let path = format!("status.conditions[{i}].Type");
         let wrong = pleach_meta::names::check_qualified_name(kind).into_iter();
         errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), kind, why)));
@@ -159,8 +164,15 @@ fn claims(status: &Value, spec: &Value, errors: &mut Errors) {
             errors.push(FieldError::duplicate(path.as_str(), name));
         }
         if let Some(made) = claim.get("resourceClaimName").and_then(Value::as_str) {
+            let path = format!("status.resourceClaimStatuses[{i}].resourceClaimName");
             checks::dns_subdomain(made, &path, errors);
         }
+    }
+    if let Some(extended) = status.get("extendedResourceClaimStatus")
+        && items(extended, "requestMappings").is_empty()
+    {
+        let path = "status.extendedResourceClaimStatus.requestMappings";
+        errors.push(FieldError::required(path, "at least one request mapping is required"));
     }
 }
 
