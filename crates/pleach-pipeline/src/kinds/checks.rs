@@ -196,12 +196,13 @@ pub(crate) fn percent(text: &str) -> Option<i64> {
     digits.parse().ok()
 }
 
-/// Whether a number or percentage is zero.
+/// Whether a number or percentage is zero, or none that can be read.
 pub(crate) fn is_zero(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
         Some(Value::Int(number)) => *number == 0,
-        Some(Value::String(text)) => percent(text) == Some(0),
+        // A number as text is refused, but counts.
+        Some(Value::String(text)) => percent(text).or_else(|| text.parse().ok()).is_none_or(|n| n == 0),
         _ => false,
     }
 }
@@ -255,7 +256,8 @@ pub(crate) fn host_of_balancer(host: &str, path: &str, errors: &mut Errors) {
 
 /// `ValidateNonSpecialIP`: an address that others than the Node itself can reach.
 pub(crate) fn non_special_ip(text: &str, path: &str, errors: &mut Errors) {
-    let ip = match text.parse::<IpAddr>() {
+    let plain = without_leading_zeros(text);
+    let ip = match plain.as_deref().unwrap_or(text).parse::<IpAddr>() {
         Ok(ip) => ip.to_canonical(),
         Err(_) => {
             errors.push(FieldError::invalid(path, text, "must be a valid IP address"));

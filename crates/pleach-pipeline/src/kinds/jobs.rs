@@ -9,6 +9,7 @@ use pleach_go::strconv::atoi;
 use pleach_go::time::parse_duration;
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::BadValue;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::selector::label::LabelSelector;
 
@@ -17,8 +18,8 @@ use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{
-    bool_at, default_empty_to, default_to, each_mut, int_at, items, member, object_mut, submember, text,
-    text_at,
+    bool_at, default_absent_to, default_empty_to, default_to, each_mut, int_at, items, member, object_mut,
+    submember, text, text_at,
 };
 use crate::kinds::pod::{cells, defaults, validate as pods};
 use crate::prepare::metadata_mut;
@@ -49,7 +50,11 @@ impl Rules for Job {
         default_to(spec, "suspend", false);
         default_to(spec, "manualSelector", false);
         let has_policy = spec.contains_key("podFailurePolicy");
-        default_to(spec, "podReplacementPolicy", if has_policy { "Failed" } else { "TerminatingOrFailed" });
+        default_absent_to(
+            spec,
+            "podReplacementPolicy",
+            if has_policy { "Failed" } else { "TerminatingOrFailed" },
+        );
         if let Some(policy) = object_mut(spec, "podFailurePolicy") {
             each_mut(policy, "rules", |rule| {
                 each_mut(rule, "onPodConditions", |condition| default_to(condition, "status", "True"));
@@ -164,12 +169,19 @@ impl Rules for Job {
         let (new, was) = field("selector");
         checks::immutable(new, was, "spec.selector", &mut errors);
         template_update(object, old, &mut errors);
-        for name in
-            ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
-        {
+        let fixed = |name: &str, dump: fn(&Value) -> BadValue, errors: &mut Errors| {
             let (new, was) = field(name);
-            checks::immutable(new, was, &format!("spec.{name}"), &mut errors);
-        }
+            if new != was {
+                let shown = new.map_or(BadValue::Raw("null".into()), dump);
+                errors.push(FieldError::invalid(format!("spec.{name}"), shown, "field is immutable"));
+            }
+        };
+        let plain = |value: &Value| value.clone().into();
+        fixed("completionMode", plain, &mut errors);
+        fixed("podFailurePolicy", failure_policy::dump, &mut errors);
+        fixed("backoffLimitPerIndex", plain, &mut errors);
+        fixed("managedBy", plain, &mut errors);
+        fixed("successPolicy", success_policy::dump, &mut errors);
         errors
     }
 
@@ -381,7 +393,8 @@ fn template_update(object: &Value, old: &Value, errors: &mut Errors) {
     let (new, was) =
         (object.at(&path).cloned().unwrap_or_default(), old.at(&path).cloned().unwrap_or_default());
     let mut comparable = new.clone();
-    if bool_at(old, &["spec", "suspend"]) && old.at(&["status", "startTime"]).is_none() {
+    let never_started = bool_at(old, &["spec", "suspend"]) && old.at(&["status", "startTime"]).is_none();
+    if never_started {
         let kept = |comparable: &mut Value, holder: &str, keys: &[&str]| {
             let before = was.get(holder).cloned().unwrap_or_default();
             if let Some(part) = comparable.get_mut(holder) {
@@ -405,7 +418,7 @@ fn template_update(object: &Value, old: &Value, errors: &mut Errors) {
         errors.push(FieldError::invalid("spec.template", new, "field is immutable"));
     } else if comparable.get("spec") != was.get("spec") {
         let spec = new.get("spec").cloned().unwrap_or_default();
-        let path = if bool_at(old, &["spec", "suspend"]) { "spec.template.spec" } else { "spec.template" };
+        let path = if never_started { "spec.template.spec" } else { "spec.template" };
         let shown = if path == "spec.template" { new } else { spec };
         errors.push(FieldError::invalid(path, shown, "field is immutable"));
     }
@@ -455,31 +468,33 @@ impl Rules for CronJob {
         let schedule = text(spec, "schedule");
         if schedule.is_empty() {
             errors.push(FieldError::required("spec.schedule", ""));
-        } else if let Err(why) =
-            cron(schedule, old.is_some_and(|old| text_at(old, &["spec", "schedule"]).contains("TZ")))
-        {
-            errors.push(FieldError::invalid("spec.schedule", schedule, why));
+        } else {
+            let had_zone = old.is_some_and(|old| text_at(old, &["spec", "schedule"]).contains("TZ"));
+            let wrong = cron(schedule).err();
+            let zone = (schedule.contains("TZ") && !had_zone)
+                .then(|| "cannot use TZ or CRON_TZ in schedule, use timeZone field instead".to_owned());
+            let wrong = wrong.into_iter().chain(zone);
+            errors.extend(wrong.map(|why| FieldError::invalid("spec.schedule", schedule, why)));
         }
+        let deadline = spec.get("startingDeadlineSeconds");
+        checks::non_negative(deadline, "spec.startingDeadlineSeconds", &mut errors);
         let same_zone = old.is_some_and(|old| old.at(&["spec", "timeZone"]) == spec.get("timeZone"));
         if let Some(zone) = spec.get("timeZone").and_then(Value::as_str).filter(|_| !same_zone) {
-            let why = if zone.is_empty() {
-                Some("timeZone must be nil or non-empty string".to_owned())
-            } else if zone.eq_ignore_ascii_case("local") {
-                Some(
-                    "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-                        .to_owned(),
-                )
+            let mut refuse = |why: String| errors.push(FieldError::invalid("spec.timeZone", zone, why));
+            if zone.is_empty() {
+                refuse("timeZone must be nil or non-empty string".into());
             } else {
-                let unknown = jiff::tz::TimeZone::get(zone).is_err();
-                unknown.then(|| format!("unknown time zone {zone}"))
-            };
-            errors.extend(why.map(|why| FieldError::invalid("spec.timeZone", zone, why)));
+                if zone.eq_ignore_ascii_case("local") {
+                    refuse(
+                        "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+                            .into(),
+                    );
+                }
+                if zone != "Local" && !is_time_zone(zone) {
+                    refuse(format!("unknown time zone {zone}"));
+                }
+            }
         }
-        checks::non_negative(
-            spec.get("startingDeadlineSeconds"),
-            "spec.startingDeadlineSeconds",
-            &mut errors,
-        );
         checks::one_of(
             text(spec, "concurrencyPolicy"),
             "spec.concurrencyPolicy",
@@ -554,18 +569,21 @@ const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
+/// Whether a zone has this name, in upper and lower case as in the database of time zones.
+fn is_time_zone(name: &str) -> bool {
+    jiff::tz::TimeZone::get(name).is_ok_and(|zone| zone.iana_name().is_none_or(|known| known == name))
+}
+
 /// Checks a schedule as the cron parser of upstream does.
-///
-/// A schedule that was stored with a time zone may keep one.
-fn cron(schedule: &str, may_have_zone: bool) -> Result<(), String> {
-    if schedule.contains("TZ") && !may_have_zone {
-        return Err("cannot use TZ or CRON_TZ in schedule, use timeZone field instead".into());
-    }
+fn cron(schedule: &str) -> Result<(), String> {
     let named = ["TZ=", "CRON_TZ="].iter().find_map(|prefix| schedule.strip_prefix(prefix));
     let schedule = match named {
         Some(rest) => {
-            let (zone, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-            if jiff::tz::TimeZone::get(zone).is_err() {
+            let Some((zone, rest)) = rest.split_once(' ') else {
+                // The parser looks for the space without expecting that there is none.
+                return Err("invalid schedule format: runtime error: slice bounds out of range [:-1]".into());
+            };
+            if !is_time_zone(zone) {
                 return Err(format!("provided bad location {zone}: unknown time zone {zone}"));
             }
             rest.trim()
@@ -673,7 +691,7 @@ mod tests {
             ("*/5/2 * * * *", Err("too many slashes: */5/2")),
             ("1,,2 * * * *", Ok(())),
         ] {
-            assert_eq!(cron(schedule, false), want.map_err(str::to_owned), "{schedule}");
+            assert_eq!(cron(schedule), want.map_err(str::to_owned), "{schedule}");
         }
     }
 

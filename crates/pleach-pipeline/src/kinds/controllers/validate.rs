@@ -1,12 +1,12 @@
 //! Validation of kinds with a template and a selector.
 
-use pleach_json::Value;
+use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 use pleach_meta::field_error::BadValue;
 use pleach_meta::selector::LabelSelector;
 
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{int_at, items, text, text_at};
+use crate::kinds::fields::{int_at, items, member, text, text_at};
 use crate::kinds::persistent_volume;
 use crate::kinds::pod::validate as pods;
 
@@ -47,7 +47,7 @@ fn selector_and_template(object: &Value, words: &Words, required: bool, errors: 
     let unreadable = selector.filter(|selector| LabelSelector::from_object(Some(selector)).is_err());
     if let Some(selector) = unreadable {
         if words.empty_selector != "daemonset" {
-            let why = "invalid label selector";
+            let why = if words.empty_selector == "statefulset" { "" } else { "invalid label selector" };
             errors.push(FieldError::invalid("spec.selector", selector.clone(), why));
         }
         if !words.checks_template_anyway {
@@ -67,8 +67,30 @@ fn selector_and_template(object: &Value, words: &Words, required: bool, errors: 
             "`selector` does not match template `labels`",
         ));
     }
-    pods::template(template, "spec.template", errors);
+    match with_claims(object, template) {
+        Some(template) => pods::template(&template, "spec.template", errors),
+        None => pods::template(template, "spec.template", errors),
+    }
     always_restarts(template, words, errors);
+}
+
+/// The template of a StatefulSet with its claims as the first volumes, as its Pods have them.
+fn with_claims(object: &Value, template: &Value) -> Option<Value> {
+    let claims = items(object.get("spec")?, "volumeClaimTemplates");
+    if claims.is_empty() {
+        return None;
+    }
+    let mut names = std::collections::BTreeSet::new();
+    let names_of_claims = claims.iter().map(|claim| text_at(claim, &["metadata", "name"]));
+    let mut volumes: Vec<Value> = names_of_claims
+        .filter(|name| names.insert(*name))
+        .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
+        .collect();
+    let own = template.get("spec").map(|spec| items(spec, "volumes")).unwrap_or_default();
+    volumes.extend(own.iter().filter(|volume| !names.contains(text(volume, "name"))).cloned());
+    let mut template = template.clone();
+    member(&mut template, "spec").insert("volumes", volumes);
+    Some(template)
 }
 
 fn always_restarts(template: &Value, words: &Words, errors: &mut Errors) {
@@ -394,7 +416,7 @@ pub(super) fn daemon_set(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Errors::new();
     let words = Words { empty_selector: "daemonset", checks_template_anyway: false, deadline: "DaemonSet" };
     selector_and_template(object, &words, false, &mut errors);
-    numbers(object, &["minReadySeconds", "revisionHistoryLimit"], &mut errors);
+    numbers(object, &["minReadySeconds"], &mut errors);
     let strategy = object.at(&["spec", "updateStrategy"]).unwrap_or(&Value::Null);
     let path = "spec.updateStrategy";
     match text(strategy, "type") {
@@ -402,29 +424,32 @@ pub(super) fn daemon_set(object: &Value, old: Option<&Value>) -> Errors {
         "RollingUpdate" => {
             let both_zero = bounds(strategy, path, &mut errors);
             let rolling = strategy.get("rollingUpdate").unwrap_or(&Value::Null);
+            let surge = format!("{path}.rollingUpdate.maxSurge");
+            checks::at_most_hundred_percent(rolling.get("maxSurge"), &surge, &mut errors);
             if both_zero {
-                errors.push(FieldError::invalid(
-                    format!("{path}.rollingUpdate.maxUnavailable"),
-                    rolling.get("maxUnavailable").cloned().unwrap_or_default(),
-                    "cannot be 0 when maxSurge is 0",
-                ));
+                let why = "cannot be 0 when maxSurge is 0";
+                errors.push(FieldError::required(format!("{path}.rollingUpdate.maxUnavailable"), why));
             } else if !checks::is_zero(rolling.get("maxUnavailable"))
                 && !checks::is_zero(rolling.get("maxSurge"))
             {
                 errors.push(FieldError::invalid(
-                    format!("{path}.rollingUpdate.maxSurge"),
+                    surge,
                     rolling.get("maxSurge").cloned().unwrap_or_default(),
                     "may not be set when maxUnavailable is non-zero",
                 ));
             }
         }
-        other => errors.push(FieldError::not_supported(path, other, &["RollingUpdate", "OnDelete"])),
+        other => {
+            let shown = strategy_dump(other, strategy);
+            errors.push(FieldError::not_supported(path, shown, &["RollingUpdate", "OnDelete"]));
+        }
     }
+    numbers(object, &["revisionHistoryLimit"], &mut errors);
     same_selector(object, old, &mut errors);
     errors
 }
 
-pub(super) fn daemon_set_status(object: &Value) -> Errors {
+pub(super) fn daemon_set_status(object: &Value, old: &Value) -> Errors {
     let mut errors = Errors::new();
     counts(
         object,
@@ -437,8 +462,12 @@ pub(super) fn daemon_set_status(object: &Value) -> Errors {
             "updatedNumberScheduled",
             "numberAvailable",
             "numberUnavailable",
+            "collisionCount",
         ],
         &mut errors,
     );
+    if old.at(&["status", "collisionCount"]).is_some() {
+        collisions(object, old, &mut errors);
+    }
     errors
 }

@@ -103,6 +103,30 @@ fn exit_codes(codes: &Value, containers: &[&str], path: &str, errors: &mut Error
     }
 }
 
+/// A policy as Go writes the internal type as JSON.
+pub(super) fn dump(policy: &Value) -> BadValue {
+    let show = |value: Option<&Value>| pleach_json::to_string(value.unwrap_or(&Value::Null));
+    let codes = |codes: &Value| {
+        let [name, operator, values] =
+            ["containerName", "operator", "values"].map(|field| show(codes.get(field)));
+        format!("{{\"ContainerName\":{name},\"Operator\":{operator},\"Values\":{values}}}")
+    };
+    let condition = |condition: &Value| {
+        let [kind, status] = ["type", "status"].map(|field| show(condition.get(field)));
+        format!("{{\"Type\":{kind},\"Status\":{status}}}")
+    };
+    let rule = |rule: &Value| {
+        let codes = rule.get("onExitCodes").map_or_else(|| "null".to_owned(), codes);
+        let conditions: Vec<String> = items(rule, "onPodConditions").iter().map(condition).collect();
+        let conditions =
+            if conditions.is_empty() { "null".to_owned() } else { format!("[{}]", conditions.join(",")) };
+        let action = show(rule.get("action"));
+        format!("{{\"Action\":{action},\"OnExitCodes\":{codes},\"OnPodConditions\":{conditions}}}")
+    };
+    let rules: Vec<String> = items(policy, "rules").iter().map(rule).collect();
+    BadValue::Raw(format!("{{\"Rules\":[{}]}}", rules.join(",")))
+}
+
 #[cfg(test)]
 mod tests {
     use pleach_json::json;

@@ -82,7 +82,7 @@ pub(super) fn update(object: &Value, old: &Value, errors: &mut Errors) {
         errors.push(FieldError::invalid(
             "status.uncountedTerminatedPods",
             BadValue::Raw(shown),
-            "uncountedTerminatedPods needs to be empty for finished job",
+            "must be empty for finished job",
         ));
     }
     index_lists(object, changed("completedIndexes"), changed("failedIndexes"), errors);

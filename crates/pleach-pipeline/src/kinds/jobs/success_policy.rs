@@ -70,7 +70,7 @@ fn rule(rule: &Value, completions: i64, path: &str, errors: &mut Errors) {
 }
 
 /// A policy as Go writes the internal type as JSON.
-fn dump(policy: &Value) -> BadValue {
+pub(super) fn dump(policy: &Value) -> BadValue {
     let show = |value: Option<&Value>| pleach_json::to_string(value.unwrap_or(&Value::Null));
     let one = |rule: &Value| {
         format!(
