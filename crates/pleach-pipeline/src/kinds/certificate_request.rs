@@ -1,5 +1,8 @@
 //! CertificateSigningRequests.
 
+mod der;
+mod pem;
+
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::NameRule;
 use pleach_meta::{FieldError, names};
@@ -58,7 +61,8 @@ const USAGES: [&str; 23] = [
 pub fn organizations(object: &Value) -> Vec<String> {
     const ORGANIZATION: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0a];
     let request = pleach_go::base64::decode(text_at(object, &["spec", "request"])).unwrap_or_default();
-    let Some(der) = blocks(&request, "CERTIFICATE REQUEST").into_iter().next() else { return Vec::new() };
+    let Some(block) = pem::blocks(&request).into_iter().next() else { return Vec::new() };
+    let der = block.content;
     let found = der.windows(ORGANIZATION.len()).enumerate().filter(|(_, bytes)| *bytes == ORGANIZATION);
     let values = found.filter_map(|(at, _)| {
         let value = der.get(at + ORGANIZATION.len()..)?;
@@ -68,24 +72,32 @@ pub fn organizations(object: &Value) -> Vec<String> {
     values.map(|value| String::from_utf8_lossy(value).into_owned()).collect()
 }
 
-/// The contents of the PEM blocks of a type.
-fn blocks(text: &[u8], kind: &str) -> Vec<Vec<u8>> {
-    let text = String::from_utf8_lossy(text);
-    let (begin, end) = (format!("-----BEGIN {kind}-----"), format!("-----END {kind}-----"));
-    let bodies = text.split(&begin).skip(1).filter_map(|rest| rest.split_once(&end));
-    let bodies = bodies.map(|(body, _)| body.split_whitespace().collect::<String>());
-    bodies.filter_map(|body| pleach_go::base64::decode(&body).ok()).collect()
+/// The error of a request.
+fn request_error(request: &[u8]) -> Option<String> {
+    match pem::blocks(request).first() {
+        Some(block) if block.kind == "CERTIFICATE REQUEST" => der::request(&block.content).err(),
+        _ => Some("PEM block type must be CERTIFICATE REQUEST".to_owned()),
+    }
 }
 
-/// The errors of an issued certificate.
-fn certificate_error(certificate: &[u8]) -> Option<&'static str> {
-    let found = blocks(certificate, "CERTIFICATE");
-    if found.is_empty() {
-        return Some("must contain at least one CERTIFICATE PEM block");
+/// The error of an issued certificate.
+fn certificate_error(certificate: &[u8]) -> Option<String> {
+    let blocks = pem::blocks(certificate);
+    for block in &blocks {
+        if block.kind != "CERTIFICATE" {
+            let found = pleach_go::strconv::quote(&block.kind);
+            return Some(format!("only CERTIFICATE PEM blocks are allowed, found {found}"));
+        }
+        if block.has_headers {
+            return Some("no PEM block headers are permitted".to_owned());
+        }
+        match der::certificates(&block.content) {
+            Err(why) => return Some(why),
+            Ok(0) => return Some("found CERTIFICATE PEM block containing 0 certificates".to_owned()),
+            Ok(_) => {}
+        }
     }
-    let text = String::from_utf8_lossy(certificate);
-    let others = text.matches("-----BEGIN ").count() > text.matches("-----BEGIN CERTIFICATE-----").count();
-    others.then_some("only CERTIFICATE PEM blocks are allowed, found other blocks")
+    blocks.is_empty().then(|| "must contain at least one CERTIFICATE PEM block".to_owned())
 }
 
 fn conditions(object: &Value) -> &[Value] {
@@ -203,14 +215,11 @@ impl Rules for CertificateRequest {
         }
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let request = pleach_go::base64::decode(text(spec, "request")).unwrap_or_default();
-        if !String::from_utf8_lossy(&request).contains("-----BEGIN CERTIFICATE REQUEST-----") {
+        if let Some(why) = request_error(&request) {
             errors.push(FieldError::invalid(
                 "spec.request",
-                spec.get("request")
-                    .filter(|request| request.as_str() != Some(""))
-                    .cloned()
-                    .unwrap_or_default(),
-                "PEM block type must be CERTIFICATE REQUEST",
+                spec.get("request").cloned().unwrap_or_default(),
+                why,
             ));
         }
         if items(spec, "usages").is_empty() {
