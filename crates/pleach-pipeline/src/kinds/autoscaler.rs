@@ -77,11 +77,17 @@ impl Rules for Autoscaler {
         let target = spec.get("scaleTargetRef").unwrap_or(&Value::Null);
         // What was stored without a group stays valid.
         let known = old.map(|old| text_at(old, &["spec", "scaleTargetRef", "apiVersion"]));
-        validate::reference(target, "spec.scaleTargetRef", known, &mut errors);
+        validate::reference(target, "spec.scaleTargetRef", known, true, &mut errors);
         let before =
             old.and_then(|old| old.get("spec")).map(|spec| items(spec, "metrics")).unwrap_or_default();
         for (i, metric) in items(spec, "metrics").iter().enumerate() {
             validate::metric(metric, before.get(i), &format!("spec.metrics[{i}]"), &mut errors);
+        }
+        let scales_to_zero = |metric: &Value| matches!(text(metric, "type"), "Object" | "External");
+        if least == 0 && !items(spec, "metrics").iter().any(scales_to_zero) {
+            let why =
+                "must specify at least one Object or External metric to support scaling to zero replicas";
+            errors.push(FieldError::forbidden("spec.metrics", why));
         }
         if let Some(behavior) = spec.get("behavior") {
             validate::behavior(behavior, "spec.behavior", &mut errors);

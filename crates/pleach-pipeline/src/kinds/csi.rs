@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use pleach_json::{Array, Map, Value};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::BadValue;
 use pleach_meta::names::check_qualified_name;
 
 use super::api_kind::Rules;
@@ -84,6 +85,11 @@ pub(super) fn driver_errors(object: &Value, old: Option<&Value>) -> Errors {
         let why = "must be greater than or equal to 10 seconds";
         errors.push(FieldError::invalid("spec.nodeAllocatableUpdatePeriodSeconds", seconds, why));
     }
+    let in_secrets = spec.get("serviceAccountTokenInSecrets").filter(|value| !value.is_null());
+    if let Some(value) = in_secrets.filter(|_| items(spec, "tokenRequests").is_empty()) {
+        let why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
+        errors.push(FieldError::invalid("spec.serviceAccountTokenInSecrets", value.clone(), why));
+    }
     if let Some(old) = old {
         for (field, shown) in
             [("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")]
@@ -156,6 +162,18 @@ impl Rules for CsiNode {
     }
 }
 
+/// The spec of an attachment as Go writes the internal type as JSON.
+fn attachment_dump(spec: &Value) -> BadValue {
+    let show = |value: Option<&Value>| pleach_json::to_string(value.unwrap_or(&Value::Null));
+    BadValue::Raw(format!(
+        "{{\"Attacher\":{},\"Source\":{{\"PersistentVolumeName\":{},\"InlineVolumeSpec\":{}}},\"NodeName\":{}}}",
+        show(spec.get("attacher")),
+        show(spec.at(&["source", "persistentVolumeName"])),
+        show(spec.at(&["source", "inlineVolumeSpec"])),
+        show(spec.get("nodeName")),
+    ))
+}
+
 /// The rules of VolumeAttachments.
 #[derive(Debug)]
 pub struct VolumeAttachment;
@@ -184,12 +202,19 @@ impl Rules for VolumeAttachment {
         attachment_status(object, &mut errors);
         match old {
             None => {
-                csi_driver_name(attacher, "spec.attacher", &mut errors);
+                if !attacher.is_empty() {
+                    csi_driver_name(attacher, "spec.attacher", &mut errors);
+                }
                 if let Some(volume) = volume {
                     checks::dns_subdomain(volume, "spec.source.persistentVolumeName", &mut errors);
                 }
             }
-            Some(old) => checks::immutable(object.get("spec"), old.get("spec"), "spec", &mut errors),
+            Some(old) => {
+                let spec = object.get("spec").unwrap_or(&Value::Null);
+                if Some(spec) != old.get("spec") {
+                    errors.push(FieldError::invalid("spec", attachment_dump(spec), "field is immutable"));
+                }
+            }
         }
         errors
     }
@@ -270,6 +295,10 @@ impl Rules for CsiStorageCapacity {
 pub struct VolumeAttributesClass;
 
 impl Rules for VolumeAttributesClass {
+    fn protection_finalizer(&self) -> Option<&'static str> {
+        Some("kubernetes.io/vac-protection")
+    }
+
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         if let Some(old) = old {

@@ -12,6 +12,8 @@ use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{default_to, each_mut, int_at, items, text};
 use crate::kinds::pod::cells::or_none;
+use crate::resource::Subresource;
+use crate::strategy::Stamp;
 
 /// The first three entries of a list, and the number of further ones.
 pub(crate) fn three_and_count(all: &[String]) -> Value {
@@ -158,7 +160,7 @@ fn slice_endpoint(endpoint: &Value, kind: &str, path: &str, errors: &mut Errors)
                 }
                 if address.contains(':') != (kind == "IPv6") {
                     let why = format!("must be an {kind} address");
-                    errors.push(FieldError::invalid(path.as_str(), address, why));
+                    errors.push(FieldError::invalid(at.as_str(), address, why));
                 }
                 checks::non_special_ip(address, &path, errors);
             }
@@ -245,6 +247,18 @@ fn slice_ports(object: &Value, errors: &mut Errors) {
     }
 }
 
+/// A field of v1beta1, which v1 shows if it was stored.
+const TOPOLOGY: &str = "deprecatedTopology";
+
+fn drop_topology(slice: &mut Value) {
+    if items(slice, "endpoints").iter().any(|endpoint| endpoint.get(TOPOLOGY).is_some())
+        && let Some(Value::Array(endpoints)) = slice.get_mut("endpoints")
+    {
+        let endpoints = endpoints.iter_mut().filter_map(Value::as_object_mut);
+        endpoints.for_each(|endpoint| drop(endpoint.remove(TOPOLOGY)));
+    }
+}
+
 /// The rules of EndpointSlices.
 #[derive(Debug)]
 pub struct EndpointSlice;
@@ -258,6 +272,14 @@ impl Rules for EndpointSlice {
                 }
                 default_to(port, "protocol", "TCP");
             });
+        }
+    }
+
+    // Not before: what is dropped raises the generation.
+    fn stamp(&self, object: &mut Value, old: Option<&Value>, _: Subresource, _: &Stamp<'_>) {
+        let has = |slice: &Value| items(slice, "endpoints").iter().any(|one| one.get(TOPOLOGY).is_some());
+        if !old.is_some_and(has) {
+            drop_topology(object);
         }
     }
 

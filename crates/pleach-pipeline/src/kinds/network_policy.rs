@@ -84,7 +84,8 @@ fn port(port: &Value, path: &str, errors: &mut Errors) {
             let Some(end) = end else { return };
             if end < *number {
                 let why = "must be greater than or equal to `port`";
-                errors.push(FieldError::invalid(at.as_str(), end, why));
+                // The value that upstream shows is that of the other field.
+                errors.push(FieldError::invalid(at.as_str(), *number, why));
             }
             checks::port_number(end, &at, errors);
         }
@@ -172,7 +173,20 @@ impl Rules for IpAddress {
         let mut errors = Errors::new();
         let (parent, path) = (object.at(&["spec", "parentRef"]), "spec.parentRef");
         if let Some(old) = old {
-            checks::immutable(parent, old.at(&["spec", "parentRef"]), path, &mut errors);
+            if parent != old.at(&["spec", "parentRef"]) {
+                let show = |field: &str| {
+                    let text = parent.map(|parent| text(parent, field)).unwrap_or_default();
+                    pleach_json::to_string(&text.into())
+                };
+                let shown = format!(
+                    "{{\"Group\":{},\"Resource\":{},\"Namespace\":{},\"Name\":{}}}",
+                    show("group"),
+                    show("resource"),
+                    show("namespace"),
+                    show("name")
+                );
+                errors.push(FieldError::invalid(path, BadValue::Raw(shown), "field is immutable"));
+            }
             return errors;
         }
         let name = ObjectMeta::of(object).name();
@@ -330,7 +344,7 @@ mod tests {
             texts,
             [
                 "spec.ingress[0].ports[0].protocol: Unsupported value: \"tcp\": supported values: \"TCP\", \"UDP\", \"SCTP\"",
-                "spec.ingress[0].ports[0].endPort: Invalid value: 70: must be greater than or equal to `port`",
+                "spec.ingress[0].ports[0].endPort: Invalid value: 80: must be greater than or equal to `port`",
                 "spec.ingress[0].ports[1].endPort: Invalid value: 90: may not be specified when `port` is non-numeric",
                 "spec.ingress[0].ports[2].endPort: Invalid value: 1: may not be specified when `port` is not specified",
                 "spec.ingress[0].from[0].ipBlock.except[1]: Invalid value: \"11.0.0.0/16\": must be a strict subset of `cidr`",

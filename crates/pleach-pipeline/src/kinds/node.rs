@@ -60,8 +60,15 @@ fn default_node(object: &mut Value) {
     }
     let spec = member(object, "spec");
     if let Some(range) = spec.get("podCIDR").cloned() {
-        if !spec.contains_key("podCIDRs") {
-            spec.insert("podCIDRs", vec![range]);
+        match spec.get_mut("podCIDRs") {
+            Some(Value::Array(ranges)) if !ranges.is_empty() => {
+                if ranges[0] != range {
+                    let mut all = ranges.to_vec();
+                    all[0] = range;
+                    spec.insert("podCIDRs", all);
+                }
+            }
+            _ => drop(spec.insert("podCIDRs", vec![range])),
         }
     } else if let Some(first) =
         spec.get("podCIDRs").and_then(Value::as_array).and_then(|all| all.first()).cloned()
@@ -123,6 +130,7 @@ fn whole(object: &Value, spec: &Value, errors: &mut Errors) {
             errors.push(FieldError::duplicate(format!("spec.podCIDRs[{i}]"), range.clone()));
         }
     }
+    features(object, errors);
 }
 
 /// `ValidateNodeResources`; the paths of errors are upstream's.
@@ -144,6 +152,31 @@ fn addresses(object: &Value, errors: &mut Errors) {
             let shown = format!("{{\"Type\":{},\"Address\":{}}}", show("type"), show("address"));
             let path = format!("status.addresses[{i}]");
             errors.push(FieldError::new(ErrorType::Duplicate, path, BadValue::Raw(shown), ""));
+        }
+    }
+}
+
+/// Features that a Node declares: sorted, and named as `MyFeature/mySubFeature`.
+fn features(object: &Value, errors: &mut Errors) {
+    let all = object.get("status").map(|status| items(status, "declaredFeatures")).unwrap_or_default();
+    let mut before: Option<&str> = None;
+    for (i, feature) in all.iter().enumerate() {
+        let (name, path) = (feature.as_str().unwrap_or_default(), format!("status.declaredFeatures[{i}]"));
+        match before.map(|before| before.cmp(name)) {
+            Some(std::cmp::Ordering::Equal) => errors.push(FieldError::duplicate(path.as_str(), name)),
+            Some(std::cmp::Ordering::Greater) => {
+                errors.push(FieldError::invalid(path.as_str(), name, "list must be sorted alphabetically"));
+            }
+            _ => {}
+        }
+        before = Some(name);
+        let is_word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !name.starts_with(|first: char| first.is_ascii_uppercase()) || !name.split('/').all(is_word) {
+            let why = format!(
+                "invalid feature name {}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes",
+                pleach_go::strconv::quote(name)
+            );
+            errors.push(FieldError::invalid(path, name, why));
         }
     }
 }
@@ -202,7 +235,14 @@ impl Rules for Node {
         let mut errors = Errors::new();
         quantities(object, &mut errors);
         addresses(object, &mut errors);
+        features(object, &mut errors);
         errors
+    }
+
+    fn warnings(&self, object: &Value, _: Option<&Value>) -> Vec<String> {
+        let has_id = !text_at(object, &["spec", "externalID"]).is_empty();
+        let deprecated = "spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned();
+        has_id.then_some(deprecated).into_iter().collect()
     }
 
     fn columns(&self) -> Vec<Column> {

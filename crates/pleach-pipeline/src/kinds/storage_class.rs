@@ -10,7 +10,7 @@ use pleach_meta::object_meta::ObjectMeta;
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
-use crate::kinds::fields::{bool_at, default_to, items, member, search, text};
+use crate::kinds::fields::{bool_at, default_absent_to, default_to, items, member, search, text};
 use crate::kinds::{checks, csi};
 
 /// The annotation of the class that claims without one get.
@@ -29,7 +29,7 @@ impl Rules for StorageClass {
     fn default(&self, object: &mut Value) {
         if let Some(members) = object.as_object_mut() {
             default_to(members, "reclaimPolicy", "Delete");
-            default_to(members, "volumeBindingMode", "Immediate");
+            default_absent_to(members, "volumeBindingMode", "Immediate");
         }
     }
 
@@ -52,7 +52,9 @@ impl Rules for StorageClass {
         let topologies = items(object, "allowedTopologies");
         for (i, topology) in topologies.iter().enumerate() {
             let same = |other: &Value| same_topology(other, topology);
-            if search(&topologies[..i], same).is_some() {
+            // The list of terms upstream compares with begins with one without expressions.
+            let is_empty = items(topology, "matchLabelExpressions").is_empty();
+            if is_empty || search(&topologies[..i], same).is_some() {
                 let path = format!("allowedTopologies[{i}].matchLabelExpressions");
                 errors.push(FieldError::duplicate(path, ""));
             }

@@ -29,8 +29,9 @@ fn segment(value: &str, path: &str, missing: &str, errors: &mut Errors) {
     errors.extend(wrong.map(|why| FieldError::invalid(path, value, why)));
 }
 
-/// `ValidateCrossVersionObjectReference`; an invalid version of the stored object stays allowed.
-pub(super) fn reference(target: &Value, path: &str, known: Option<&str>, errors: &mut Errors) {
+/// `ValidateCrossVersionObjectReference`; an invalid version of the stored object stays allowed. The target of scaling is
+/// in an API group, unless it is a ReplicationController.
+pub(super) fn reference(target: &Value, path: &str, known: Option<&str>, scaled: bool, errors: &mut Errors) {
     for field in ["kind", "name"] {
         segment(text(target, field), &format!("{path}.{field}"), "", errors);
     }
@@ -40,7 +41,11 @@ pub(super) fn reference(target: &Value, path: &str, known: Option<&str>, errors:
     }
     let wrong = match pleach_meta::GroupVersion::parse(version) {
         Err(why) => Some(why),
-        Ok(_) if !version.contains('/') => Some("apiVersion must specify API group".to_owned()),
+        Ok(version)
+            if scaled && version.group.is_empty() && text(target, "kind") != "ReplicationController" =>
+        {
+            Some("apiVersion must specify API group".to_owned())
+        }
         Ok(_) => None,
     };
     errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.apiVersion"), version, why)));
@@ -85,7 +90,7 @@ fn source(source: &Value, kind: &str, known: Option<&str>, path: &str, errors: &
     match kind {
         "object" => {
             let described = source.get("describedObject").unwrap_or(&Value::Null);
-            reference(described, &format!("{path}.describedObject"), known, errors);
+            reference(described, &format!("{path}.describedObject"), known, false, errors);
             identifier(source, path, errors);
             self::target(target, &target_path, errors);
             if !has("value") && !has("averageValue") {
@@ -115,8 +120,14 @@ fn source(source: &Value, kind: &str, known: Option<&str>, path: &str, errors: &
             if text(source, "name").is_empty() {
                 errors.push(FieldError::required(format!("{path}.name"), "must specify a resource name"));
             }
-            if kind == "containerResource" && text(source, "container").is_empty() {
-                errors.push(FieldError::required(format!("{path}.container"), "must specify a container"));
+            if kind == "containerResource" {
+                match text(source, "container") {
+                    "" => {
+                        let path = format!("{path}.container");
+                        errors.push(FieldError::required(path, "must specify a container"));
+                    }
+                    container => checks::dns_label(container, &format!("{path}.container"), errors),
+                }
             }
             self::target(target, &target_path, errors);
             if !has("averageUtilization") && !has("averageValue") {
