@@ -237,3 +237,31 @@ pub(crate) fn nth(n: u8) -> Ipv4Addr {
 fn is_in_range(address: Ipv4Addr) -> bool {
     address.octets()[..3] == [10, 0, 0] && !matches!(address.octets()[3], 0 | 255)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_refused_by_range_and_holder() {
+        let taken = Allocated { ports: HashSet::from([30_100]), ..Allocated::default() };
+        assert_eq!(taken.refusal(30_000, false), None);
+        assert_eq!(taken.refusal(30_100, false), Some("provided port is already allocated"));
+        assert_eq!(taken.refusal(30_100, true), Some("provided port is already allocated"));
+        assert!(taken.refusal(80, false).is_some_and(|why| why.ends_with("30000-32767")));
+        assert_eq!(taken.refusal(80, true), None);
+    }
+
+    #[test]
+    fn dry_runs_show_the_next_port() {
+        assert_eq!(next_shown(&[]), 32_769);
+        assert_eq!(next_shown(&[(80, 30_500), (81, 30_100)]), 30_501);
+    }
+
+    #[test]
+    fn the_first_and_the_last_address_are_never_allocated() {
+        assert!(is_in_range(nth(1)) && is_in_range(nth(254)));
+        assert!(!is_in_range(nth(0)) && !is_in_range(nth(255)));
+        assert!(!is_in_range(Ipv4Addr::new(10, 0, 1, 5)));
+    }
+}

@@ -180,7 +180,7 @@ impl Engine {
         let mut draft = live.clone();
         let now = self.now();
         let strategy = target.kind.strategy;
-        let pending = strategy.has_grace_period().then(|| pending_deletion(&live)).flatten();
+        let pending = strategy.rules().has_grace_period().then(|| pending_deletion(&live)).flatten();
         // An object that nothing holds is only there because its removal was interrupted.
         let pending = pending.filter(|_| !is_finished(&target.kind, &live));
         if let Some(pending) = &pending {

@@ -145,7 +145,8 @@ fn field_set(value: &Value, is_map: bool) -> Map {
             set.insert(".", Value::object());
         }
         for (key, member) in members.iter().filter(|(_, member)| !member.is_null()) {
-            set.insert(Str::from(format!("f:{key}")), field_set(member, false));
+            // Objects below the spec are maps and pointers, which are there or not.
+            set.insert(Str::from(format!("f:{key}")), field_set(member, true));
         }
     }
     set

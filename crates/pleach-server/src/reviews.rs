@@ -148,6 +148,7 @@ async fn answer(
         "SelfSubjectReview" => {}
         "SelfSubjectRulesReview" => drop(access::namespace_of_rules(&admitted.object)?),
         kind => {
+            let managed_fields = managed_fields.clone();
             let review = access::AccessReview { kind, namespace, managed_fields };
             validate::check(&review, &admitted.object)?;
         }
@@ -155,7 +156,10 @@ async fn answer(
     engine.validate_unstored(&target, &admitted, &options, context).await?;
     let asked = admitted.object;
     match review.kind {
-        "TokenReview" => service_account::answer_token_review(app, asked).await,
+        "TokenReview" => {
+            let answer = service_account::answer_token_review(app, asked).await?;
+            Ok(with_managed_fields(answer, managed_fields))
+        }
         // The response has no field of the request.
         "SelfSubjectReview" => Ok(json!({
             "apiVersion": (api_version), "kind": (review.kind),
@@ -163,8 +167,19 @@ async fn answer(
             "status": {"userInfo": (user_info(user))},
         })),
         "SelfSubjectRulesReview" => access::rules(engine.authorizer(), user, &asked).await,
-        kind => access::decide(engine.authorizer(), user, (kind, namespace), &asked).await,
+        kind => {
+            let answer = access::decide(engine.authorizer(), user, (kind, namespace), &asked).await?;
+            Ok(with_managed_fields(answer, managed_fields))
+        }
     }
+}
+
+/// A review as its writer gets it back.
+fn with_managed_fields(mut review: Value, managed_fields: Value) -> Value {
+    if let Some(Value::Object(metadata)) = review.get_mut("metadata") {
+        metadata.insert("managedFields", managed_fields);
+    }
+    review
 }
 
 /// Entries for the old discovery documents; `None` for groups that have no reviews.

@@ -254,3 +254,41 @@ async fn admission_policies_hold_in_a_fork() {
     assert_eq!(code(create(&config_maps(&fork), "a").await), 422);
     create(&config_maps(&fork), "b").await.unwrap();
 }
+
+#[tokio::test]
+async fn an_ingress_without_a_class_gets_the_newest_default_class() {
+    let server = Server::start().await;
+    let post = async |path: &str, body: serde_json::Value| -> serde_json::Value {
+        let path = format!("/apis/networking.k8s.io/v1/{path}");
+        let request = http::Request::post(path).header("content-type", "application/json");
+        let request = request.body(serde_json::to_vec(&body).unwrap()).unwrap();
+        server.client().request(request).await.unwrap()
+    };
+    let class = async |name: &str, default: &str| {
+        post(
+            "ingressclasses",
+            json!({"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "spec": {"controller": "example.com/a"},
+                "metadata": {"name": name, "annotations": {"ingressclass.kubernetes.io/is-default-class": default}}}),
+        )
+        .await;
+        server.clock().advance(Duration::from_mins(1));
+    };
+    let ingress = async |name: &str, metadata: serde_json::Value, class: Option<&str>| {
+        let mut object = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": metadata,
+            "spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}});
+        object["metadata"]["name"] = name.into();
+        if let Some(class) = class {
+            object["spec"]["ingressClassName"] = class.into();
+        }
+        let created = post("namespaces/default/ingresses", object).await;
+        created["spec"]["ingressClassName"].as_str().map(str::to_owned)
+    };
+    assert_eq!(ingress("none", json!({}), None).await, None);
+    for (name, default) in [("z", "true"), ("y", "true"), ("x", "TRUE"), ("w", "false")] {
+        class(name, default).await;
+    }
+    assert_eq!(ingress("newest", json!({}), None).await.as_deref(), Some("y"));
+    assert_eq!(ingress("named", json!({}), Some("other")).await.as_deref(), Some("other"));
+    let annotated = json!({"annotations": {"kubernetes.io/ingress.class": "foo"}});
+    assert_eq!(ingress("annotated", annotated, None).await, None);
+}

@@ -1,5 +1,6 @@
 //! PersistentVolumes and PersistentVolumeClaims.
 
+mod data_source;
 #[cfg(test)]
 mod tests;
 
@@ -79,14 +80,14 @@ impl Rules for Claim {
     fn prepare_for_create(&self, object: &mut Value) {
         member(object, "status").insert("phase", "Pending");
         let spec = member(object, "spec");
-        drop_data_sources(spec, &Value::Null);
-        mirror_data_source(spec);
+        data_source::drop_unknown(spec, &Value::Null);
+        data_source::mirror(spec);
     }
 
     fn prepare_for_update(&self, object: &mut Value, old: &Value) {
         let spec = member(object, "spec");
-        drop_data_sources(spec, old.get("spec").unwrap_or(&Value::Null));
-        mirror_data_source(spec);
+        data_source::drop_unknown(spec, old.get("spec").unwrap_or(&Value::Null));
+        data_source::mirror(spec);
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -297,47 +298,6 @@ fn claim_update(object: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// Removes sources that a new claim cannot have: those in other namespaces, and in the older field all but claims and
-/// snapshots.
-fn drop_data_sources(spec: &mut Map, was: &Value) {
-    let elsewhere = |source: &Value| !text(source, "namespace").is_empty();
-    if spec.get("dataSourceRef").is_some_and(elsewhere) && !was.get("dataSourceRef").is_some_and(elsewhere) {
-        spec.remove("dataSourceRef");
-    }
-    let is_known = |source: &Value| {
-        matches!(
-            (text(source, "apiGroup"), text(source, "kind")),
-            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
-        )
-    };
-    if was.get("dataSource").is_none()
-        && !spec.contains_key("dataSourceRef")
-        && spec.get("dataSource").is_some_and(|source| !is_known(source))
-    {
-        spec.remove("dataSource");
-    }
-}
-
-/// Two fields for the source of a claim follow each other.
-fn mirror_data_source(spec: &mut Map) {
-    match (spec.get("dataSource").cloned(), spec.get("dataSourceRef").cloned()) {
-        (Some(source), None) => {
-            let mut reference = source;
-            if let Some(members) = reference.as_object_mut() {
-                members.get_or_insert_with("apiGroup", Value::default);
-            }
-            spec.insert("dataSourceRef", reference);
-        }
-        (None, Some(mut reference)) if text(&reference, "namespace").is_empty() => {
-            if let Some(members) = reference.as_object_mut() {
-                members.remove("namespace");
-            }
-            spec.insert("dataSource", reference);
-        }
-        _ => {}
-    }
-}
-
 fn supported_modes(spec: &Value, path: &str, errors: &mut Errors) {
     let modes = items(spec, "accessModes");
     for mode in modes {
@@ -356,51 +316,6 @@ fn supported_modes(spec: &Value, path: &str, errors: &mut Errors) {
 /// The spec of the template of a claim.
 pub(super) fn claim_spec(spec: &Value, path: &str, errors: &mut Errors) {
     any_claim_spec(spec, path, true, errors);
-}
-
-/// The object that a claim is filled from.
-fn data_source(source: &Value, path: &str, checks_group: bool, errors: &mut Errors) {
-    let (kind, group) = (text(source, "kind"), text(source, "apiGroup"));
-    for field in ["name", "kind"] {
-        if text(source, field).is_empty() {
-            errors.push(FieldError::required(format!("{path}.{field}"), ""));
-        }
-    }
-    if group.is_empty() && kind != "PersistentVolumeClaim" {
-        let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
-        errors.push(FieldError::invalid(path, kind, why));
-    }
-    if !group.is_empty() && checks_group {
-        checks::dns_subdomain(group, &format!("{path}.apiGroup"), errors);
-    }
-    let namespace = text(source, "namespace");
-    if !namespace.is_empty() {
-        checks::dns_label(namespace, &format!("{path}.namespace"), errors);
-    }
-}
-
-/// Both fields that name the object a claim is filled from.
-fn data_sources(spec: &Value, path: &str, checks_group: bool, errors: &mut Errors) {
-    let (source, reference) = (spec.get("dataSource"), spec.get("dataSourceRef"));
-    for (field, source) in [("dataSource", source), ("dataSourceRef", reference)] {
-        if let Some(source) = source {
-            data_source(source, &format!("{path}.{field}"), checks_group, errors);
-        }
-    }
-    let (Some(source), Some(reference)) = (source, reference) else { return };
-    let same = ["apiGroup", "kind", "name"].iter().all(|field| {
-        source.get(field).filter(|value| !value.is_null())
-            == reference.get(field).filter(|value| !value.is_null())
-    });
-    let why = if !text(reference, "namespace").is_empty() {
-        "may not be specified when dataSourceRef.namespace is specified"
-    } else if same {
-        return;
-    } else {
-        "must match dataSourceRef"
-    };
-    // The value of these errors is a path upstream, which has no public fields.
-    errors.push(FieldError::invalid(path, BadValue::Raw("{}".into()), why));
 }
 
 fn any_claim_spec(spec: &Value, path: &str, checks_groups: bool, errors: &mut Errors) {
@@ -434,7 +349,7 @@ fn any_claim_spec(spec: &Value, path: &str, checks_groups: bool, errors: &mut Er
         &["Block", "Filesystem"],
         errors,
     );
-    data_sources(spec, path, checks_groups, errors);
+    data_source::validate(spec, path, checks_groups, errors);
     let class = text(spec, "volumeAttributesClassName");
     if !class.is_empty() {
         checks::dns_subdomain(class, &format!("{path}.volumeAttributesClassName"), errors);

@@ -197,9 +197,12 @@ fn seccomp(context: &Value, path: &str, errors: &mut Errors) {
         },
         "RuntimeDefault" | "Unconfined" => {
             if let Some(local) = local {
+                let show = |text: &str| pleach_json::to_string(&text.into());
+                let kind = show(text(profile, "type"));
+                let profile = format!("{{\"Type\":{kind},\"LocalhostProfile\":{}}}", show(local));
                 errors.push(FieldError::invalid(
                     format!("{path}.localhostProfile"),
-                    local,
+                    BadValue::Raw(profile),
                     "can only be set when seccomp type is Localhost",
                 ));
             }
