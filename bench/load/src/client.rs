@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
@@ -98,6 +99,18 @@ impl Connection {
 
     /// Opens a watch and reads it until it has so many events.
     pub(crate) async fn watch(&mut self, path: &str, events: usize, opened: impl FnOnce()) {
+        let mut body = self.stream(path).await;
+        opened();
+        let mut seen = 0;
+        while seen < events {
+            let frame = body.frame().await.expect("events come").expect("the watch is open");
+            let data = frame.into_data().unwrap_or_default();
+            seen += data.split(|byte| *byte == b'\n').count() - 1;
+        }
+    }
+
+    /// The body of the answer to a GET.
+    async fn stream(&mut self, path: &str) -> Incoming {
         let request = Request::builder()
             .uri(format!("https://{}{path}", self.authority))
             .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
@@ -106,12 +119,39 @@ impl Connection {
         self.sender.ready().await.expect("the connection is open");
         let response = self.sender.send_request(request).await.expect("an answer");
         assert!(response.status().is_success(), "{path}: {}", response.status());
+        response.into_body()
+    }
+
+    /// Opens a stream of lines and hands each to `line`, until it answers that it has seen enough.
+    pub(crate) async fn lines(
+        &mut self,
+        path: &str,
+        opened: impl FnOnce(),
+        mut line: impl FnMut(&[u8]) -> bool,
+    ) {
+        let mut body = self.stream(path).await;
         opened();
-        let (mut body, mut seen) = (response.into_body(), 0);
-        while seen < events {
-            let frame = body.frame().await.expect("events come").expect("the watch is open");
+        // The beginning of a line whose end is still to come.
+        let mut begun = Vec::new();
+        loop {
+            let frame = body.frame().await.expect("events come").expect("the stream is open");
             let data = frame.into_data().unwrap_or_default();
-            seen += data.split(|byte| *byte == b'\n').count() - 1;
+            let mut rest = &data[..];
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let more = if begun.is_empty() {
+                    line(&rest[..end])
+                } else {
+                    begun.extend_from_slice(&rest[..end]);
+                    let more = line(&begun);
+                    begun.clear();
+                    more
+                };
+                if !more {
+                    return;
+                }
+                rest = &rest[end + 1..];
+            }
+            begun.extend_from_slice(rest);
         }
     }
 

@@ -28,6 +28,7 @@ mod policies;
 mod process;
 mod start;
 mod store;
+mod watches;
 
 use std::path::PathBuf;
 
@@ -118,6 +119,18 @@ enum Part {
         #[arg(long, default_value_t = 9)]
         turns: usize,
     },
+    /// The cost and the delay of events that many watchers get, beside a bare server that streams the same bytes.
+    Watches {
+        /// Watchers, each on a connection of its own.
+        #[arg(long, default_value_t = 500)]
+        watchers: usize,
+        /// Writers at full speed.
+        #[arg(long, default_value_t = 8)]
+        writers: usize,
+        /// Updates at full speed, in one turn.
+        #[arg(long, default_value_t = 400)]
+        updates: usize,
+    },
     /// The store's commits alone, in a process of their own.
     #[command(hide = true)]
     Store {
@@ -149,6 +162,11 @@ fn main() {
             runtime.block_on(kinds::measure(&binary, (*turns).max(1)));
         }
         Some(Part::Policies { batches }) => runtime.block_on(policies::measure((*batches).max(1))),
+        Some(Part::Watches { watchers, writers, updates }) => {
+            let plan =
+                watches::Plan { watchers: *watchers, writers: *writers, updates: *updates, turns: cli.turns };
+            runtime.block_on(watches::measure(&cli, plan));
+        }
         Some(Part::Store { directory, writers, commits }) => {
             runtime.block_on(store::commit(directory, *writers, *commits));
         }

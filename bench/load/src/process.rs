@@ -18,6 +18,61 @@ fn ticks(pid: u32) -> Option<f64> {
     Some(user + system)
 }
 
+/// The work of processes since they were started, as the kernel counts it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Work {
+    /// CPU time in seconds.
+    pub(crate) cpu: f64,
+    /// Calls of `write` and `writev`.
+    pub(crate) writes: f64,
+    /// Bytes that those calls wrote.
+    pub(crate) written: f64,
+    /// Context switches of all threads.
+    pub(crate) switches: f64,
+}
+
+impl Work {
+    /// Up to now.
+    pub(crate) fn of(pids: &[u32]) -> Self {
+        let sum = |count: fn(u32) -> f64| pids.iter().map(|pid| count(*pid)).sum();
+        Self {
+            cpu: cpu(pids),
+            writes: sum(|pid| field(&format!("/proc/{pid}/io"), "syscw:")),
+            written: sum(|pid| field(&format!("/proc/{pid}/io"), "wchar:")),
+            switches: sum(switches),
+        }
+    }
+
+    /// The work since another moment, for each of so many.
+    pub(crate) fn since(self, before: Self, count: usize) -> Self {
+        let each = |now: f64, before: f64| (now - before) / count as f64;
+        Self {
+            cpu: each(self.cpu, before.cpu),
+            writes: each(self.writes, before.writes),
+            written: each(self.written, before.written),
+            switches: each(self.switches, before.switches),
+        }
+    }
+}
+
+fn switches(pid: u32) -> f64 {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads
+        .map(|thread| {
+            let status = thread.path().join("status");
+            let status = status.to_string_lossy();
+            field(&status, "voluntary_ctxt_switches:") + field(&status, "nonvoluntary_ctxt_switches:")
+        })
+        .sum()
+}
+
+/// The number behind a word in a file of `/proc`; 0 if there is none.
+fn field(file: &str, name: &str) -> f64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    line.split_ascii_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
 /// Resident memory in MB.
 pub(crate) fn resident(pid: u32) -> f64 {
     memory(pid, "VmRSS:")
@@ -28,10 +83,8 @@ pub(crate) fn peak(pid: u32) -> f64 {
     memory(pid, "VmHWM:")
 }
 
-fn memory(pid: u32, field: &str) -> f64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
-    line.split_ascii_whitespace().next().and_then(|kb| kb.parse::<f64>().ok()).unwrap_or_default() / 1024.0
+fn memory(pid: u32, name: &str) -> f64 {
+    field(&format!("/proc/{pid}/status"), name) / 1024.0
 }
 
 /// How many connections a process has to a port.
