@@ -90,10 +90,11 @@ impl WatchQueue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn deliver(&self, batch: &Batch, bytes: usize, capacity: Capacity) {
+    /// Queues a commit. The task that waits for it is woken by the caller.
+    fn deliver(&self, batch: &Batch, bytes: usize, capacity: Capacity) -> Option<Waker> {
         let mut state = self.lock();
         if state.behind {
-            return;
+            return None;
         }
         if state.batches.len() < capacity.commits && state.bytes + bytes <= capacity.bytes {
             state.batches.push_back(batch.clone());
@@ -101,11 +102,7 @@ impl WatchQueue {
         } else {
             state.behind = true;
         }
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        state.waker.take()
     }
 }
 
@@ -196,16 +193,20 @@ impl Watchers {
     }
 
     /// Delivers commits in order; those published or skipped already are left out.
+    ///
+    /// A watcher is woken once for all of them, and when no lock is held any more.
     pub fn publish(&self, batches: &[Batch]) {
+        let mut wakers = Vec::new();
         for batch in batches {
             let registry = self.lock();
             if batch.revision() <= self.published() {
                 continue;
             }
             self.reached.store(batch.revision().0, SeqCst);
-            registry.deliver(batch, self.capacity);
+            registry.deliver(batch, self.capacity, &mut wakers);
             self.published.store(batch.revision().0, SeqCst);
         }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Nothing changed up to a revision. Called by the owner between two calls of [`Watchers::publish`].
@@ -254,16 +255,14 @@ impl Watchers {
 }
 
 impl Registry {
-    fn deliver(&self, batch: &Batch, capacity: Capacity) {
+    fn deliver(&self, batch: &Batch, capacity: Capacity, wakers: &mut Vec<Waker>) {
         if self.count == 0 {
             return;
         }
         if let [event] = &**batch {
             let bytes = batch.bytes();
             for (_, same) in self.prefixes_of(&event.key) {
-                for queue in same {
-                    queue.deliver(batch, bytes, capacity);
-                }
+                wakers.extend(same.iter().filter_map(|queue| queue.deliver(batch, bytes, capacity)));
             }
             return;
         }
@@ -273,9 +272,7 @@ impl Registry {
         for (prefix, same) in prefixes {
             if let Some(part) = batch.under(prefix.as_str()) {
                 let bytes = part.bytes();
-                for queue in same {
-                    queue.deliver(&part, bytes, capacity);
-                }
+                wakers.extend(same.iter().filter_map(|queue| queue.deliver(&part, bytes, capacity)));
             }
         }
     }
@@ -285,5 +282,66 @@ impl Registry {
         // `get` is `None` for a length inside a character.
         let heads = self.lengths.keys().filter_map(|&length| key.as_str().get(..length));
         heads.filter_map(|head| self.by_prefix.get_key_value(head))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    use pleach_store::{Event, Versioned};
+
+    use super::*;
+
+    /// Counts how often it is woken, and how often while the registry was locked.
+    struct Woken {
+        watchers: Arc<Watchers>,
+        times: AtomicUsize,
+        locked: AtomicUsize,
+    }
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.times.fetch_add(1, SeqCst);
+            if self.watchers.registry.try_lock().is_err() {
+                self.locked.fetch_add(1, SeqCst);
+            }
+        }
+    }
+
+    fn commit(revision: u64) -> Batch {
+        let (key, revision) = (Key::new("/foos/a"), Revision(revision));
+        let value = Versioned { key: key.clone(), value: vec![0; 10].into(), revision, created: revision };
+        Batch::of(Arc::new(Event { key, revision, value: Some(value), previous: None }))
+    }
+
+    #[test]
+    fn a_watcher_is_woken_once_for_many_commits_and_without_a_lock() {
+        let capacity = Capacity { commits: 2, bytes: 1 << 20 };
+        let watchers = Arc::new(Watchers::new(Revision(0), capacity));
+        let queue = watchers.register(&Key::new("/foos/"));
+        let woken = Arc::new(Woken {
+            watchers: watchers.clone(),
+            times: AtomicUsize::new(0),
+            locked: AtomicUsize::new(0),
+        });
+        let wait = |behind| {
+            let mut state = queue.lock();
+            state.behind = behind;
+            state.waker = Some(woken.clone().into());
+        };
+        wait(false);
+        watchers.publish(&[commit(1), commit(2)]);
+        assert_eq!((woken.times.load(SeqCst), woken.locked.load(SeqCst)), (1, 0));
+        assert_eq!(queue.lock().waiting().count(), 2);
+        wait(false);
+        watchers.publish(&[commit(2), commit(3), commit(4)]);
+        assert!(queue.lock().behind, "the queue is full");
+        assert_eq!(
+            (woken.times.load(SeqCst), woken.locked.load(SeqCst)),
+            (2, 0),
+            "it is woken to read history"
+        );
     }
 }
