@@ -168,7 +168,7 @@ impl http_body::Body for Body {
             }
             Content::Stored(stored) => stored.take().map(Chunk::Stored),
             Content::Rope(rope) => rope.next().map(Chunk::from),
-            Content::Events(events) => match events.poll_next(cx) {
+            Content::Events(events) => match events.poll_joined(cx) {
                 Poll::Ready(event) => event,
                 Poll::Pending => return Poll::Pending,
             },

@@ -3,6 +3,7 @@
 //! A stored object lacks its resource version, which is known only after it was stored. It is not copied to
 //! put it in: a response is a few slices of stored bytes, and encryption is the first to copy them.
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
 
 use bytes::{Buf, Bytes};
@@ -16,6 +17,65 @@ pub enum Chunk {
     Whole(Bytes),
     /// A stored object.
     Stored(Stored),
+    /// Chunks that are sent in one write.
+    Joined(Joined),
+}
+
+/// Chunks one behind the other, none of them empty.
+#[derive(Debug, Default)]
+pub struct Joined {
+    chunks: VecDeque<Chunk>,
+    remaining: usize,
+}
+
+impl Chunk {
+    /// This chunk and others, in one write.
+    #[must_use]
+    pub fn followed_by(self, mut others: VecDeque<Self>) -> Self {
+        if others.is_empty() {
+            return self;
+        }
+        others.push_front(self);
+        others.retain(Buf::has_remaining);
+        let remaining = others.iter().map(Buf::remaining).sum();
+        Self::Joined(Joined { chunks: others, remaining })
+    }
+}
+
+impl Buf for Joined {
+    fn remaining(&self) -> usize {
+        self.remaining
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.chunks.front().map(Buf::chunk).unwrap_or_default()
+    }
+
+    fn chunks_vectored<'a>(&'a self, out: &mut [IoSlice<'a>]) -> usize {
+        let mut count = 0;
+        for chunk in &self.chunks {
+            // A chunk in several places may not have had room for all of them: nothing may follow it then.
+            if count == out.len() {
+                break;
+            }
+            count += chunk.chunks_vectored(&mut out[count..]);
+        }
+        count
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        assert!(count <= self.remaining, "there is not so much left");
+        self.remaining -= count;
+        while let Some(first) = self.chunks.front_mut() {
+            let length = first.remaining();
+            if count < length {
+                first.advance(count);
+                return;
+            }
+            count -= length;
+            self.chunks.pop_front();
+        }
+    }
 }
 
 impl From<Bytes> for Chunk {
@@ -109,6 +169,7 @@ impl Buf for Chunk {
         match self {
             Self::Whole(bytes) => bytes.len(),
             Self::Stored(stored) => stored.remaining(),
+            Self::Joined(joined) => joined.remaining(),
         }
     }
 
@@ -117,6 +178,7 @@ impl Buf for Chunk {
         match self {
             Self::Whole(bytes) => bytes,
             Self::Stored(stored) => stored.chunk(),
+            Self::Joined(joined) => joined.chunk(),
         }
     }
 
@@ -125,6 +187,7 @@ impl Buf for Chunk {
         match self {
             Self::Whole(bytes) => bytes.chunks_vectored(out),
             Self::Stored(stored) => stored.chunks_vectored(out),
+            Self::Joined(joined) => joined.chunks_vectored(out),
         }
     }
 
@@ -133,6 +196,7 @@ impl Buf for Chunk {
         match self {
             Self::Whole(bytes) => bytes.advance(count),
             Self::Stored(stored) => stored.advance(count),
+            Self::Joined(joined) => joined.advance(count),
         }
     }
 }
@@ -191,6 +255,33 @@ mod tests {
             }
             assert_eq!(all, whole);
         }
+    }
+
+    #[test]
+    fn joined_chunks_are_read_one_behind_the_other() {
+        for (step, room) in [(1, 1), (2, 3), (7, 4), (40, 16), (1000, 64)] {
+            let (first, first_bytes) = stored(4_711);
+            let (last, last_bytes) = stored(12);
+            let between = Bytes::from_static(b"between\n");
+            let whole = [&first_bytes[..], &between, &last_bytes].concat();
+            let others = [between.into(), Bytes::new().into(), Chunk::Stored(last)];
+            let mut joined = Chunk::Stored(first).followed_by(others.into());
+            let mut read = Vec::new();
+            while joined.has_remaining() {
+                assert_eq!(joined.remaining(), whole.len() - read.len());
+                let mut slices = vec![IoSlice::new(&[]); room];
+                let count = joined.chunks_vectored(&mut slices);
+                let all: Vec<u8> = slices[..count].iter().flat_map(|slice| slice.iter().copied()).collect();
+                assert!(!all.is_empty() && whole[read.len()..].starts_with(&all));
+                let taken = step.min(all.len());
+                read.extend_from_slice(&all[..taken]);
+                joined.advance(taken);
+            }
+            assert_eq!(read, whole);
+            assert!(joined.chunk().is_empty());
+        }
+        let alone = Chunk::from(Bytes::from_static(b"x")).followed_by(VecDeque::new());
+        assert!(matches!(alone, Chunk::Whole(_)));
     }
 
     #[test]
