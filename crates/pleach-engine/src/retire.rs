@@ -26,7 +26,7 @@ impl Retired {
     }
 
     /// Waits until it is up.
-    pub async fn wait(&self) {
+    pub async fn wait(self) {
         let mut flag = self.0.subscribe();
         // The sender lives in `self`, so this ends only when the flag is up.
         let _ = flag.wait_for(|up| *up).await;

@@ -2,6 +2,8 @@
 //!
 //! Names and namespaces are decided by the key alone; labels and fields need the object.
 
+use std::borrow::Cow;
+
 use pleach_go::strconv::quote;
 use pleach_json::Value;
 use pleach_meta::selector::{FieldRequirement, FieldSelector, LabelSelector, field_text};
@@ -18,9 +20,9 @@ const NAMESPACE: &str = "metadata.namespace";
 
 /// The selectors of a request, checked against the selectable fields of its kind.
 pub(crate) struct Selection<'a> {
-    target: &'a Target,
-    labels: &'a LabelSelector,
-    fields: &'a FieldSelector,
+    target: Cow<'a, Target>,
+    labels: Cow<'a, LabelSelector>,
+    fields: Cow<'a, FieldSelector>,
     resource_prefix: String,
     by_content: bool,
 }
@@ -46,7 +48,24 @@ impl<'a> Selection<'a> {
             }
         }
         let resource_prefix = keys::prefix(&target.kind.storage_group, &target.kind.plural, None);
+        let (target, labels, fields) = (Cow::Borrowed(target), Cow::Borrowed(labels), Cow::Borrowed(fields));
         Ok(Self { target, labels, fields, resource_prefix, by_content })
+    }
+
+    /// The same for a watch, which outlives its request.
+    pub(crate) fn into_owned(self) -> Selection<'static> {
+        Selection {
+            target: Cow::Owned(self.target.into_owned()),
+            labels: Cow::Owned(self.labels.into_owned()),
+            fields: Cow::Owned(self.fields.into_owned()),
+            resource_prefix: self.resource_prefix,
+            by_content: self.by_content,
+        }
+    }
+
+    /// The collection.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
     }
 
     /// Whether nothing is selected away.

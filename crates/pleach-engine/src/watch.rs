@@ -5,6 +5,7 @@
 //! error when the history it needs was compacted; it never skips anything silently.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,6 +133,8 @@ pub struct WatchStream {
     initial_end: Option<Revision>,
     feed: Watch,
     queue: VecDeque<Arc<Event>>,
+    /// Ends when the kind is replaced or removed; `None` since then. Waits over many calls of [`WatchStream::next`].
+    retired: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Events up to here are not sent: the requested resource version is in the future.
     skip_to: Revision,
 }
@@ -139,8 +142,7 @@ pub struct WatchStream {
 /// The target, selectors and version of a watch.
 struct Watcher {
     engine: Arc<Engine>,
-    target: Target,
-    options: WatchOptions,
+    selection: Selection<'static>,
 }
 
 impl Engine {
@@ -150,7 +152,7 @@ impl Engine {
         target: &Target,
         options: WatchOptions,
     ) -> Result<Result<WatchStream, Box<Status>>, Rejection> {
-        Selection::new(target, &options.labels, &options.fields)?;
+        let selection = Selection::new(target, &options.labels, &options.fields)?.into_owned();
         let (initial, start, wants_end) = if options.initial_events {
             let freshness = match options.not_older_than {
                 None => Freshness::Latest,
@@ -192,11 +194,12 @@ impl Engine {
         };
         match feed {
             Ok(feed) => Ok(Ok(WatchStream {
-                watcher: Watcher { engine: self.clone(), target: target.clone(), options },
+                watcher: Watcher { engine: self.clone(), selection },
                 initial: initial.into(),
                 initial_end: (wants_end && self.gates.watch_list).then_some(start),
                 feed,
                 queue: VecDeque::new(),
+                retired: Some(Box::pin(target.kind.retired.clone().wait())),
                 skip_to,
             })),
             Err(StoreError::Compacted { requested, oldest }) => Ok(Err(Box::new(too_old(requested, oldest)))),
@@ -219,7 +222,6 @@ impl WatchStream {
         if let Some(revision) = self.initial_end.take() {
             return Some(Item::InitialEnd(revision));
         }
-        let retired = self.watcher.target.kind.retired.clone();
         loop {
             while let Some(event) = self.queue.front() {
                 let result = self.watcher.watch_event(event).await;
@@ -231,10 +233,18 @@ impl WatchStream {
                     Err(rejection) => return Some(Item::Failed(Box::new(rejection.into_status()))),
                 }
             }
+            let retired = async {
+                if let Some(retired) = &mut self.retired {
+                    retired.await;
+                }
+            };
             let item = tokio::select! {
                 biased;
                 item = self.feed.next() => item?,
-                () = retired.wait() => self.next_before_end().await?,
+                () = retired => {
+                    self.retired = None;
+                    self.next_before_end().await?
+                }
             };
             match item {
                 Ok(WatchItem::Events(batch)) => {
@@ -279,14 +289,14 @@ impl WatchStream {
 
     /// The watched resource.
     pub fn target(&self) -> &Target {
-        &self.watcher.target
+        self.watcher.selection.target()
     }
 }
 
 impl Watcher {
     /// The event for this watcher, if there is one.
     async fn watch_event(&self, event: &Arc<Event>) -> Result<Option<WatchEvent>, Rejection> {
-        let selection = Selection::new(&self.target, &self.options.labels, &self.options.fields)?;
+        let selection = &self.selection;
         if !selection.may_take(&event.key) {
             return Ok(None);
         }
@@ -306,10 +316,11 @@ impl Watcher {
             (true, false) => Change::Deleted,
             (false, false) => return Ok(None),
         };
-        let Target { kind, version, .. } = &self.target;
+        let target = selection.target();
+        let Target { kind, version, .. } = target;
         let previous = change == Change::Deleted;
         let shown = if kind.has_conversion_webhook()
-            && !record_of(event, previous)?.is_sendable(self.target.version().fingerprint())
+            && !record_of(event, previous)?.is_sendable(target.version().fingerprint())
         {
             self.in_watched_version(&shared, previous).await?
         } else {
@@ -327,7 +338,12 @@ impl Watcher {
     ) -> Result<Option<Arc<Value>>, Rejection> {
         let stored = if previous { shared.previous() } else { shared.current() };
         let Some(stored) = stored else { return Ok(None) };
-        let Target { kind, version, .. } = &self.target;
+        let target = self.selection.target();
+        let Target { kind, version, .. } = target;
+        // A record that is sent as it is stored is selected as it is stored, too.
+        if record_of(shared.event(), previous)?.is_sendable(target.version().fingerprint()) {
+            return Ok(Some(stored.clone()));
+        }
         let typed = Typed::default();
         let shown = self.engine.served_value(kind, *version, Value::clone(stored), &typed);
         if !kind.has_conversion_webhook() {

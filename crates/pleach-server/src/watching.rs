@@ -214,21 +214,27 @@ impl Run {
         let mut last_sent = Revision(0);
         let last_bookmark = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
         let mut next_bookmark = (Instant::now() + BOOKMARK_EVERY).min(last_bookmark);
+        // They wait from one event to the next, so that an event does not make and register them anew.
+        let stopped = async { drop(stopping.wait_for(|stop| *stop).await) };
+        let (closed, ended, bookmark_due) =
+            (self.frames.closed(), sleep_until(self.deadline), sleep_until(next_bookmark));
+        tokio::pin!(stopped, closed, ended, bookmark_due);
         loop {
             if self.place.is_some() && !stream.is_beginning() {
                 self.place = None;
             }
             let item = tokio::select! {
                 biased;
-                () = async { let _ = stopping.wait_for(|stop| *stop).await; } => return,
-                () = self.frames.closed() => return,
+                () = &mut stopped => return,
+                () = &mut closed => return,
                 item = stream.next() => item,
-                () = sleep_until(self.deadline) => return,
-                () = sleep_until(next_bookmark), if self.bookmarks => {
+                () = &mut ended => return,
+                () = &mut bookmark_due, if self.bookmarks => {
                     next_bookmark += BOOKMARK_EVERY;
                     if next_bookmark > last_bookmark && Instant::now() < last_bookmark {
                         next_bookmark = last_bookmark;
                     }
+                    bookmark_due.as_mut().reset(next_bookmark);
                     let Some(revision) = stream.progress().filter(|revision| *revision > last_sent) else { continue };
                     last_sent = revision;
                     let frame = self.bookmark(stream.target(), revision, false, &mut first_table);

@@ -68,3 +68,36 @@ async fn a_watch_whose_history_is_compacted_ends_with_upstreams_message() {
     let message = "The resourceVersion for the provided watch is too old.";
     assert_eq!((status.code, status.message.as_str()), (410, message));
 }
+
+#[tokio::test]
+async fn watchers_with_selectors_share_the_object_of_an_event() {
+    let fixture = Fixture::new().await;
+    fixture.create_foo("a", json!({})).await;
+    let labels = LabelSelector::parse("tier=front").unwrap();
+    let all = fixture.target("foos", None);
+    let after = fixture.engine.store.revision().await.unwrap().0;
+    let options = WatchOptions { labels, after: Some(after), ..WatchOptions::default() };
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        streams.push(fixture.engine.watch(&all, options.clone()).await.unwrap().unwrap());
+    }
+    label(&fixture, "a", "front").await;
+    label(&fixture, "a", "back").await;
+    let mut seen = Vec::new();
+    for stream in &mut streams {
+        for want in [Change::Added, Change::Deleted] {
+            let Some(Item::Event(event)) = stream.next().await else { panic!("an event") };
+            assert_eq!(event.change, want);
+            let Source::Shared { shared, .. } = &event.source else { panic!("a change") };
+            let previous = want == Change::Deleted;
+            let looked_at = stream.watcher.in_watched_version(shared, previous).await.unwrap().unwrap();
+            let stored = if previous { shared.previous() } else { shared.current() };
+            assert!(Arc::ptr_eq(&looked_at, stored.unwrap()), "it is neither copied nor converted");
+            seen.push((previous, looked_at));
+        }
+    }
+    for (previous, object) in &seen {
+        let same = seen.iter().filter(|(p, _)| p == previous).all(|(_, other)| Arc::ptr_eq(other, object));
+        assert!(same, "and parsed once");
+    }
+}
