@@ -49,6 +49,15 @@ fn main() {
         || drop(black_box(serde_json::to_vec(black_box(&theirs)))),
     );
     ratio("clone", || drop(black_box(ours.clone())), || drop(black_box(theirs.clone())));
+    let written = pleach_json::to_vec(&ours);
+    assert!(pleach_json::is_canonical(&written), "it is recognized as written here");
+    let (mut checked, mut parsed) = (Duration::MAX, Duration::MAX);
+    for _ in 0..20 {
+        checked = checked.min(best(20, || assert!(pleach_json::is_canonical(black_box(&written)))));
+        parsed = parsed.min(best(20, || drop(black_box(pleach_json::parse(black_box(&written))))));
+    }
+    let ratio = checked.as_secs_f64() / parsed.as_secs_f64();
+    println!("canonical {checked:>9.2?} parse {parsed:>9.2?}  ratio {ratio:.2}");
     if !std::env::args().any(|argument| argument == "--ratios") {
         divan::main();
     }

@@ -5,6 +5,7 @@
 //! [`parse`] reads as Go does, [`to_vec`] writes as Go does, byte for byte.
 //! This crate never does IO and knows nothing of Kubernetes kinds.
 
+mod canonical;
 mod error;
 mod extent;
 mod interned;
@@ -19,6 +20,7 @@ mod unmarshal;
 mod value;
 mod write;
 
+pub use canonical::is_canonical;
 pub use error::ParseError;
 pub use extent::Extent;
 pub use interned::{InternedObject, InternedObjects};

@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use crate::error::{Context, ParseError};
 use crate::{InternedObjects, Map, SpannedValue, Spans, Str, Value};
 use baseline::Baseline;
+pub(crate) use string::plain_run;
 use string::plain_string;
 
 /// Arrays and objects may be nested this deep.

@@ -29,7 +29,7 @@ const fn stops(word: u64) -> u64 {
 
 /// How many bytes from `from` on are neither a quote, a backslash nor a control character.
 #[inline]
-pub(super) fn plain_run(bytes: &[u8], from: usize) -> usize {
+pub(crate) fn plain_run(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(chunk) = bytes.get(at..at + 8) {
         let word = u64::from_le_bytes(chunk.try_into().expect("a slice of eight bytes"));
