@@ -9,11 +9,14 @@
 //! (`controllers.rs`) asks for the same decision once more, which does nothing where it was taken.
 
 use std::collections::{BTreeSet, HashMap};
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use pleach_crd::{ApiVersion, Crd, GroupNames, Names};
 use pleach_json::{InternedObjects, Str};
-use pleach_store::{Commit, Expect, RangeQuery, Revision, StoreError};
+use pleach_pipeline::gates::Gates;
+use pleach_store::{Commit, Expect, RangeQuery, Revision, StoreError, Versioned};
 use tokio::sync::Mutex;
 
 use crate::catalog::ServedKind;
@@ -26,6 +29,9 @@ use crate::kinds::crd::{GROUP, PLURAL, typed, typed_form, typed_or_decoded};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::target::Target;
+
+/// A thread that decodes CRDs at the start gets at least so many, so that it is worth starting.
+const DECODED_BY_A_THREAD: usize = 16;
 
 /// The state of all CRDs, which forks share until one of them changes it. One CRD is reconciled at a time, as upstream's
 /// single worker does.
@@ -113,14 +119,13 @@ impl Engine {
     pub(crate) async fn load_definitions(&self) -> Result<(), Rejection> {
         let query = RangeQuery::prefix(keys::prefix(GROUP, PLURAL, None));
         let range = self.store.range(query).await.map_err(Rejection::from_store)?;
+        let decoded = decode_all(&range.items, self.gates);
         let mut undecided = Vec::new();
         let mut shared = self.crds.0.lock().await;
         let state = Arc::make_mut(&mut shared);
-        for item in range.items {
-            let read =
-                Record::open(item.value, item.revision).and_then(|record| Ok(typed(&record.parse()?)?));
-            let crd = match read.map_err(|rejection| rejection.about(&item.key)) {
-                Ok(crd) => crd,
+        for (item, decoded) in range.items.into_iter().zip(decoded) {
+            let (crd, kind) = match decoded {
+                Ok(decoded) => decoded,
                 // The other versions are served, and this one can be deleted.
                 Err(error) => {
                     tracing::error!(key = %item.key, %error, "a CRD cannot be decoded and is not served");
@@ -131,8 +136,8 @@ impl Engine {
             state.index(&name, &crd);
             state.decided.insert(name.clone(), item.revision);
             self.typed_forms.put(&item.key, item.revision, &typed_form(crd.clone()));
-            if crd.is_served() {
-                self.publish(&crd, 0, item.revision);
+            if let Some(kind) = kind {
+                self.publish(&crd, kind, 0, item.revision);
             }
             if !crd.is_established() || !crd.spec.names.same_as(&crd.status.accepted_names) {
                 undecided.push(name.clone());
@@ -292,8 +297,8 @@ impl Engine {
             state.looked_at.insert(name.clone(), looked_at);
             state.decided.insert(name.clone(), revision);
             self.typed_forms.put(&key, revision, &typed_form(crd.clone()));
-            if crd.is_served() {
-                self.publish(&crd, revision.0, revision);
+            if let Some(kind) = served(&crd, self.gates) {
+                self.publish(&crd, kind, revision.0, revision);
             }
             let freed = had.is_some_and(|had| !had.same_as(&crd.status.accepted_names));
             return Ok(Decision {
@@ -325,8 +330,8 @@ impl Engine {
 
     /// Puts the kind of a CRD into the catalog. Watches end when the kind itself changed, and go on
     /// when only the CRD's state did.
-    fn publish(&self, crd: &Crd, since: u64, revision: Revision) {
-        let mut new = ServedKind::from(compile::kind_gated(crd, self.gates));
+    fn publish(&self, crd: &Crd, kind: Kind, since: u64, revision: Revision) {
+        let mut new = ServedKind::from(kind);
         new.crd_revision = revision.0;
         let old = self.catalog.get(&new.group, &new.plural);
         new.since = old.as_ref().map_or(since, |old| old.since);
@@ -346,6 +351,42 @@ impl Engine {
             }
         }
     }
+}
+
+/// The kind of a CRD, if it is served.
+fn served(crd: &Crd, gates: Gates) -> Option<Kind> {
+    crd.is_served().then(|| compile::kind_gated(crd, gates))
+}
+
+/// A stored CRD and its kind.
+type Decoded = Result<(Crd, Option<Kind>), Rejection>;
+
+/// Decodes stored CRDs on as many threads as there are processors; the results are in the order of the CRDs.
+fn decode_all(items: &[Versioned], gates: Gates) -> Vec<Decoded> {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    decode_on(processors.min(items.len() / DECODED_BY_A_THREAD), items, gates)
+}
+
+fn decode_on(threads: usize, items: &[Versioned], gates: Gates) -> Vec<Decoded> {
+    let decode = |item: &Versioned| {
+        let read = || {
+            let record = Record::open(item.value.clone(), item.revision)?;
+            let crd = typed(&record.parse()?)?;
+            let kind = served(&crd, gates);
+            Ok((crd, kind))
+        };
+        read().map_err(|rejection: Rejection| rejection.about(&item.key))
+    };
+    if threads <= 1 {
+        return items.iter().map(decode).collect();
+    }
+    std::thread::scope(|scope| {
+        let parts = items.chunks(items.len().div_ceil(threads));
+        let parts: Vec<_> =
+            parts.map(|part| scope.spawn(|| part.iter().map(decode).collect::<Vec<_>>())).collect();
+        let done = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        done.flatten().collect()
+    })
 }
 
 /// Whether two kinds of one CRD differ in nothing that requests depend on but their state.

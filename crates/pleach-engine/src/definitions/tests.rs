@@ -1,4 +1,7 @@
 use pleach_json::json;
+use pleach_store::{Key, Revision, Versioned};
+
+use super::{RangeQuery, decode_on, keys};
 
 use crate::options::{Context, DeleteOptions, PatchType, WriteOptions};
 use crate::testing::{Fixture, body, text};
@@ -53,4 +56,40 @@ async fn a_crd_that_is_being_deleted_accepts_no_new_objects() {
     let refused = fixture.create("foos", &object).await.map(drop).unwrap_err().into_status();
     assert_eq!(refused.code, 403, "{}", refused.message);
     assert!(fixture.get(&fixture.foo("a")).await.is_ok(), "the CRD finalizer deletes it");
+}
+
+#[tokio::test]
+async fn crds_decoded_on_many_threads_are_those_decoded_on_one_in_order() {
+    let fixture = Fixture::new().await;
+    for n in 0..20 {
+        fixture
+            .create("customresourcedefinitions", &crd(&format!("bars{n}s"), &format!("Bar{n}")))
+            .await
+            .unwrap();
+    }
+    // Its name is taken.
+    fixture.create("customresourcedefinitions", &crd("others", "Bar1")).await.unwrap();
+    let query = RangeQuery::prefix(keys::prefix(super::GROUP, super::PLURAL, None));
+    let mut items = fixture.engine.store.range(query).await.unwrap().items;
+    for (at, value) in [(0, &b"damaged"[..]), (7, b"k8s:enc:aescbc:v1:key:"), (22, b"")] {
+        let key = Key::new(format!("{}damaged{at}", keys::prefix(super::GROUP, super::PLURAL, None)));
+        let (value, revision) = (value.to_vec().into(), Revision(1));
+        items.insert(at, Versioned { key, value, revision, created: revision });
+    }
+    let decoded = |threads| {
+        let decoded = decode_on(threads, &items, fixture.engine.gates).into_iter();
+        let decoded = decoded.map(|decoded| match decoded {
+            Ok((crd, kind)) => {
+                (crd.meta().name().to_owned(), kind.map(|kind| kind.storage_version().fingerprint()))
+            }
+            Err(error) => (error.to_string(), None),
+        });
+        decoded.collect::<Vec<_>>()
+    };
+    let serial = decoded(1);
+    assert_eq!(serial.iter().filter(|(_, kind)| kind.is_some()).count(), 21);
+    assert!(serial[7].0.contains("is encrypted"), "{}", serial[7].0);
+    for threads in [0, 2, 3, 8, 24, 100] {
+        assert_eq!(decoded(threads), serial, "{threads}");
+    }
 }
