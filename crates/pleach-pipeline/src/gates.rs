@@ -4,6 +4,8 @@
 //! written again. Gates that stock Kubernetes does not have are off by default, so that nothing works on this server
 //! that fails on another by surprise.
 
+use pleach_go::strconv::parse_bool;
+
 use crate::emulated::EmulatedVersion;
 
 /// The gates and whether they are open.
@@ -136,8 +138,9 @@ impl Gates {
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, state) =
                 part.split_once('=').ok_or_else(|| format!("{part}: write {part}=true or {part}=false"))?;
-            let open: bool =
-                state.parse().map_err(|_| format!("{name}: {state:?} is neither true nor false"))?;
+            let name = name.strip_prefix("kube:").unwrap_or(name);
+            let open =
+                parse_bool(state).ok_or_else(|| format!("{name}: {state:?} is neither true nor false"))?;
             let gate = GATES.iter().find(|gate| gate.name == name).ok_or_else(|| {
                 let names: Vec<_> = Self::names().collect();
                 format!("there is no feature gate {name:?}; there are {}", names.join(", "))
@@ -175,7 +178,9 @@ mod tests {
     fn gates_are_read_as_kube_apiserver_reads_them() {
         let parse = |text: &str| Gates::parse(text, EmulatedVersion::default());
         assert_eq!(parse(""), Ok(Gates::default()));
-        assert_eq!(parse("Unions=true"), Ok(Gates { unions: true, ..Gates::default() }));
+        for text in ["Unions=true", "kube:Unions=1", "Unions=false,Unions=T"] {
+            assert_eq!(parse(text), Ok(Gates { unions: true, ..Gates::default() }), "{text}");
+        }
         assert_eq!(
             parse("Unions=true, CostHints=true,Unions=false"),
             Ok(Gates { cost_hints: true, ..Gates::default() })

@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use pleach_go::strconv::parse_bool;
+
 use super::{minimal, table};
 use crate::gates::Gates;
 use crate::kind::Kind;
@@ -24,6 +26,19 @@ pub struct RuntimeConfig {
     single: Vec<(String, bool)>,
 }
 
+/// Groups that the server itself needs, or that have no stored kinds.
+const ALWAYS_SERVED: [&str; 6] = [
+    "apiextensions.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "coordination.k8s.io",
+    "events.k8s.io",
+    "rbac.authorization.k8s.io",
+];
+
+/// Groups of kube-apiserver of which there are no kinds here.
+const WITHOUT_KINDS: [&str; 2] = ["internal.apiserver.k8s.io", "storagemigration.k8s.io"];
+
 impl FromStr for RuntimeConfig {
     type Err = String;
 
@@ -31,23 +46,27 @@ impl FromStr for RuntimeConfig {
         let mut config = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, state) = part.split_once('=').unwrap_or((part, "true"));
-            let on = state
-                .parse()
-                .map_err(|_| format!("invalid value of {name}={state}, should be true or false"))?;
-            match name {
-                "api/all" | "api/ga" => config.all = Some(on),
-                // There are no such versions here.
-                "api/beta" | "api/alpha" => {}
-                "v1" | "api/v1" if on => {}
-                "v1" | "api/v1" => return Err("the core group, v1, cannot be switched off".into()),
-                _ => {
-                    let group = name.split('/').next().unwrap_or_default();
-                    let known = table::KINDS.iter().any(|kind| !kind.group.is_empty() && kind.group == group);
-                    if !known {
-                        return Err(format!("unknown api groups {group}"));
-                    }
-                    config.single.push((name.to_owned(), on));
+            let on = parse_bool(state)
+                .ok_or_else(|| format!("invalid value of {name}={state}, should be true or false"))?;
+            let group = match name {
+                "api/all" | "api/ga" => {
+                    config.all = Some(on);
+                    continue;
                 }
+                // There are no such versions here.
+                "api/beta" | "api/alpha" => continue,
+                "v1" | "api/v1" | "api/legacy" => "",
+                _ => name.split('/').next().unwrap_or_default(),
+            };
+            if group.is_empty() || ALWAYS_SERVED.contains(&group) {
+                if !on {
+                    let group = if group.is_empty() { "the core group, v1," } else { group };
+                    return Err(format!("{group} cannot be switched off"));
+                }
+            } else if table::KINDS.iter().any(|kind| kind.group == group) {
+                config.single.push((name.to_owned(), on));
+            } else if !WITHOUT_KINDS.contains(&group) {
+                return Err(format!("unknown api groups {group}"));
             }
         }
         Ok(config)
@@ -123,11 +142,24 @@ mod tests {
     }
 
     #[test]
+    fn all_groups_of_kube_apiserver_are_known() {
+        for group in super::super::GROUPS.iter().chain(&WITHOUT_KINDS) {
+            let config = format!("{group}/v1=1").parse::<RuntimeConfig>();
+            assert!(config.is_ok(), "{group}: {config:?}");
+        }
+        for name in ["api/legacy=true", "storagemigration.k8s.io/v1beta1=false", "api/beta=T"] {
+            assert_eq!(name.parse(), Ok(RuntimeConfig::default()), "{name}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_reported() {
         for (text, want) in [
             ("x/v1=true", "unknown api groups x"),
             ("apps/v1=maybe", "invalid value of apps/v1=maybe, should be true or false"),
             ("v1=false", "the core group, v1, cannot be switched off"),
+            ("api/legacy=false", "the core group, v1, cannot be switched off"),
+            ("rbac.authorization.k8s.io/v1=false", "rbac.authorization.k8s.io cannot be switched off"),
         ] {
             assert_eq!(text.parse::<RuntimeConfig>(), Err(want.to_owned()));
         }
