@@ -73,6 +73,7 @@ pub struct Engine {
     pub(crate) write_cache: WriteCache,
     /// Held while addresses and ports are allocated and committed.
     pub(crate) allocations: tokio::sync::Mutex<()>,
+    pub(crate) service_ranges: crate::allocation::ServiceRanges,
     pub(crate) crds: crate::definitions::Definitions,
     pub(crate) typed_forms: crate::typed_forms::TypedForms,
     pub(crate) kind_generations: crate::generations::Generations,
@@ -118,6 +119,7 @@ impl Engine {
             events: EventCache::default(),
             write_cache: WriteCache::default(),
             allocations: tokio::sync::Mutex::default(),
+            service_ranges: crate::allocation::ServiceRanges::default(),
             crds: crate::definitions::Definitions::default(),
             typed_forms: crate::typed_forms::TypedForms::default(),
             kind_generations: crate::generations::Generations::default(),
@@ -142,6 +144,13 @@ impl Engine {
     #[must_use]
     pub fn with_served_kinds(mut self, kinds: crate::kinds::served::ServedKinds) -> Self {
         self.served_kinds = kinds;
+        self
+    }
+
+    /// Allocates addresses and ports of Services from these ranges.
+    #[must_use]
+    pub fn with_service_ranges(mut self, ranges: crate::allocation::ServiceRanges) -> Self {
+        self.service_ranges = ranges;
         self
     }
 

@@ -26,6 +26,7 @@ impl Engine {
         fork.max_request_bytes = self.max_request_bytes;
         fork.controllers = self.controllers;
         fork.event_ttl = self.event_ttl;
+        fork.service_ranges = self.service_ranges.clone();
         fork.served_kinds = self.served_kinds.clone();
         fork.secret_tokens.clone_from(&self.secret_tokens);
         fork.root_ca.clone_from(&self.root_ca);

@@ -67,6 +67,7 @@ pub use pleach_pipeline::{compile, emulated, gates, kind, kinds, types};
 pub(crate) use pleach_pipeline::{decode, prepare, settle};
 
 pub use admission::{AdmissionMetrics, AdmissionPlugins};
+pub use allocation::ServiceRanges;
 pub use controllers::EnabledControllers;
 pub use controllers::token_controller as secret_tokens;
 pub use engine::{Clock, Engine, Instant, Randomness, uuid_v4};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use pleach_json::{Str, Value};
 use pleach_pipeline::Typed;
 
-use crate::allocation::nth;
 use crate::engine::Engine;
 use crate::keys;
 use crate::kinds::{api_service, namespace, priority_class, service};
@@ -85,7 +84,7 @@ impl Engine {
         }
         let namespace = Some(namespace.into());
         let target = Target { kind, version: 0, namespace, name: None, subresource: Subresource::None };
-        self.create_unless_exists(&target, service::of_server(&nth(1).to_string())).await
+        self.create_unless_exists(&target, service::of_server(&self.service_ranges.nth(1).to_string())).await
     }
 
     async fn ensure_namespace(&self, name: &str) -> Result<(), Rejection> {

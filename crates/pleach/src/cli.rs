@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use pleach_engine::EnabledControllers;
 use pleach_engine::emulated::EmulatedVersion;
 use pleach_engine::gates::Gates;
-use pleach_engine::kinds::served::RuntimeConfig;
+use pleach_engine::kinds::served::{RuntimeConfig, ServedKinds};
 use pleach_engine::limits::MAX_REQUEST_BYTES;
+use pleach_engine::{EnabledControllers, ServiceRanges};
 use pleach_hooks::ServiceAddress;
 
 pub(crate) use self::security::{
@@ -248,6 +248,12 @@ pub(crate) struct ServeOptions {
     /// batch/v1/cronjobs=false, api/all=false. The core group is always served.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "GROUP/VERSION=BOOL,…")]
     pub runtime_config: RuntimeConfig,
+    /// The IPv4 addresses of Services. A second range, of IPv6, is ignored.
+    #[arg(long, default_value = "10.0.0.0/24", value_name = "CIDR")]
+    pub service_cluster_ip_range: String,
+    /// The node ports of Services.
+    #[arg(long, default_value = "30000-32767", value_name = "FROM-TO")]
+    pub service_node_port_range: String,
     /// Controllers of kube-controller-manager to run, in its syntax: * for all, a name to enable one, -name to disable
     /// it. There are garbage-collector-controller, namespace-controller, serviceaccount-controller (the ServiceAccount
     /// default of each namespace), serviceaccount-token-controller (Secrets with tokens),
@@ -332,6 +338,17 @@ impl ServeOptions {
     pub(crate) fn gates(&self) -> Result<Gates, String> {
         Gates::parse(&self.feature_gates, self.emulated_version)
             .map_err(|error| format!("--feature-gates: {error}"))
+    }
+
+    /// The built-in kinds that are served.
+    pub(crate) fn served_kinds(&self) -> ServedKinds {
+        let minimal = self.builtin_kinds == BuiltinKinds::Minimal;
+        ServedKinds { minimal, config: self.runtime_config.clone() }
+    }
+
+    /// The addresses of Services and their node ports.
+    pub(crate) fn service_ranges(&self) -> Result<ServiceRanges, String> {
+        ServiceRanges::parse(&self.service_cluster_ip_range, &self.service_node_port_range)
     }
 }
 

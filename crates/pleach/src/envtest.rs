@@ -120,6 +120,8 @@ mod tests {
             ("oidc-required-claim", _) => "a=b",
             ("runtime-config", _) => "apps/v1=true",
             ("tls-sni-cert-key", _) => "a,b",
+            ("service-cluster-ip-range", _) => "10.0.0.0/24",
+            ("service-node-port-range", _) => "30000-32767",
             (_, "bool") => "true",
             (_, "duration") => "1h0m0s",
             (_, "int" | "int32" | "float" | "uint" | "Level") => "5",
@@ -137,7 +139,6 @@ mod tests {
             let needed: &[&str] = match name {
                 "tls-cert-file" => &["--tls-private-key-file=a"],
                 "tls-private-key-file" => &["--tls-cert-file=a"],
-                "audit-log-path" | "audit-webhook-config-file" => &["--audit-policy-file=a"],
                 "encryption-provider-config-automatic-reload" => &["--encryption-provider-config=a"],
                 "oidc-issuer-url" => &["--oidc-client-id=a"],
                 "oidc-client-id" => &["--oidc-issuer-url=a"],

@@ -10,7 +10,6 @@ use std::time::Duration;
 use pleach_auth::UserInfo;
 use pleach_auth::user::MASTERS;
 use pleach_cli::Color;
-use pleach_engine::kinds::served::ServedKinds;
 use pleach_engine::webhooks::{Caller, WebhookPlugin};
 use pleach_engine::{AdmissionPlugins, Engine, set_compatibility_version};
 use pleach_hooks::HttpCaller;
@@ -32,7 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::admission_config::AdmissionConfig;
-use crate::cli::{BuiltinKinds, LogFormat, ServeOptions};
+use crate::cli::{LogFormat, ServeOptions};
 use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
 use crate::files::{at, read};
@@ -118,10 +117,8 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         admission(&options)?,
     )
     .with_gates(gates)
-    .with_served_kinds(ServedKinds {
-        minimal: options.builtin_kinds == BuiltinKinds::Minimal,
-        config: options.runtime_config.clone(),
-    })
+    .with_served_kinds(options.served_kinds())
+    .with_service_ranges(options.service_ranges()?)
     .with_controllers(options.controllers, certificates.root_ca)
     .with_write_cache(!options.no_write_cache)
     .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
@@ -333,7 +330,7 @@ fn connection_limits(memory: Option<u64>) -> Limits {
 }
 
 /// The admission plugins that the flags leave.
-fn admission(options: &ServeOptions) -> Result<AdmissionPlugins, String> {
+pub(crate) fn admission(options: &ServeOptions) -> Result<AdmissionPlugins, String> {
     let ServeOptions { enable_admission_plugins, disable_admission_plugins, .. } = options;
     let (plugins, without_effect) =
         AdmissionPlugins::from_flags(enable_admission_plugins, disable_admission_plugins)?;

@@ -1,5 +1,7 @@
 //! The table of admission plugins, and which of them are enabled.
 
+use std::fmt;
+
 use super::Plugin;
 use super::certificates::{CertificateApproval, CertificateSigning, CertificateSubjectRestriction};
 use super::classes::{DefaultIngressClass, PersistentVolumeClaimResize};
@@ -92,6 +94,21 @@ static PLUGINS: &[Entry] = &[
 #[derive(Clone)]
 pub struct AdmissionPlugins {
     enabled: Vec<&'static dyn Plugin>,
+    names: Vec<&'static str>,
+}
+
+impl PartialEq for AdmissionPlugins {
+    fn eq(&self, other: &Self) -> bool {
+        self.names == other.names
+    }
+}
+
+impl Eq for AdmissionPlugins {}
+
+impl fmt::Debug for AdmissionPlugins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AdmissionPlugins").field(&self.names).finish()
+    }
 }
 
 impl Default for AdmissionPlugins {
@@ -103,9 +120,9 @@ impl Default for AdmissionPlugins {
 
 impl AdmissionPlugins {
     fn running(runs: impl Fn(&Entry) -> bool) -> Self {
-        Self {
-            enabled: PLUGINS.iter().filter(|entry| runs(entry)).filter_map(|entry| entry.plugin).collect(),
-        }
+        let entries = PLUGINS.iter().filter(|entry| runs(entry));
+        let (names, enabled) = entries.filter_map(|entry| Some((entry.name, entry.plugin?))).unzip();
+        Self { enabled, names }
     }
 
     /// The plugins that `--enable-admission-plugins` and `--disable-admission-plugins` leave, and the names of
