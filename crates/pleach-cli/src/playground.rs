@@ -3,7 +3,7 @@
 //!
 //! | `op` | members | answer |
 //! |---|---|---|
-//! | `check` | `crds`, `objects`: texts in YAML or JSON | findings with their places, objects as they would be stored, costs of rules |
+//! | `check` | `crds`, `objects`: texts in YAML or JSON; `old`: stored objects, whose new forms are checked as updates | findings with their places, objects as they would be stored, costs of rules |
 //! | `diff` | `old`, `new`: texts of CRDs | changes, the worst first, with objects that show them |
 //! | `sample` | `crd`, `version`, `extent`: `minimal` or `full` | an object in YAML |
 //! | `merge` | `base`, `mine`, `theirs`: texts of an object; `crd`, `theirsAt`, `statusIsTheirs` | the object with the changes of both in YAML, conflicts, fields that only `theirs` changed |
@@ -47,7 +47,7 @@ pub fn answer(question: &[u8]) -> Vec<u8> {
 
 fn ask(question: &Value) -> Result<Value, String> {
     match text(question, "op") {
-        "check" => Ok(check(text(question, "crds"), text(question, "objects"))),
+        "check" => Ok(check(text(question, "crds"), text(question, "objects"), text(question, "old"))),
         "diff" => {
             let (old, new) = (one_crd(text(question, "old"))?, one_crd(text(question, "new"))?);
             let changes: Vec<Value> = diff(&old, &new).iter().map(diff_command::change_json).collect();
@@ -169,8 +169,9 @@ fn one_object(text: &str) -> Result<Value, String> {
     Ok(object)
 }
 
-/// All there is to say about CRDs and objects. Either text may hold both.
-fn check(crds: &str, objects: &str) -> Value {
+/// All there is to say about CRDs and objects. Either text may hold both. Objects that are among the old ones are
+/// updates of these.
+fn check(crds: &str, objects: &str, old: &str) -> Value {
     let mut catalog = Catalog::default();
     let texts = [("crds", read(crds)), ("objects", read(objects))];
     for (_, (_, documents, _)) in &texts {
@@ -180,6 +181,8 @@ fn check(crds: &str, objects: &str) -> Value {
             }
         }
     }
+    let (_, mut old, _) = read(old);
+    old.truncate(MOST_OBJECTS);
     let mut out = Map::new();
     for (name, (source, documents, unreadable)) in &texts {
         let offsets = Offsets::of(&source.text);
@@ -196,16 +199,25 @@ fn check(crds: &str, objects: &str) -> Value {
         let mut left = MOST_FINDINGS_OF_TEXT;
         let documents = documents.iter().take(MOST_OBJECTS);
         let documents: Vec<Value> =
-            documents.map(|document| checked(document, &catalog, &offsets, &mut left)).collect();
+            documents.map(|document| checked(document, &catalog, &old, &offsets, &mut left)).collect();
         out.insert(*name, json!({"unreadable": unreadable, "documents": documents}));
     }
     out.into()
 }
 
 /// The findings about a document, of which so many are `left` for its text, and the object as it would be stored.
-fn checked(document: &Document, catalog: &Catalog, offsets: &Offsets, left: &mut usize) -> Value {
+fn checked(
+    document: &Document,
+    catalog: &Catalog,
+    old: &[Document],
+    offsets: &Offsets,
+    left: &mut usize,
+) -> Value {
     let mut out = Map::new();
     out.insert("title", document.title());
+    if let Some(namespace) = document.value.at(&["metadata", "namespace"]).and_then(Value::as_str) {
+        out.insert("namespace", namespace);
+    }
     let findings = if document.is_crd() {
         if let Ok(definition) = Definition::read_with(&document.value, true) {
             out.insert("crd", crd_json(&definition));
@@ -221,7 +233,7 @@ fn checked(document: &Document, catalog: &Catalog, offsets: &Offsets, left: &mut
                 out.insert(key, rendered.get(key).cloned().unwrap_or_default());
             }
         }
-        validate::new_object_findings(document, catalog)
+        validate::object_findings(document, catalog, old)
     };
     let text = &document.source.text;
     let shown = findings.iter().take(MOST_FINDINGS.min(*left));
@@ -398,6 +410,31 @@ spec:
         let (few, many) = (steps(100), steps(1_000));
         assert!(many <= 12 * few, "{few} {many}");
         steps(2_000);
+    }
+
+    #[test]
+    fn an_update_is_checked_against_the_old_object() {
+        let crd = CRD.replace("self.size < 10", "self.size >= oldSelf.size");
+        let object = |size: &str| {
+            format!(
+                "apiVersion: example.com/v1\nkind: Widget\n\
+                 metadata: {{name: a, namespace: b, resourceVersion: '1'}}\nspec: {{size: {size}}}\n"
+            )
+        };
+        for (old, new, errors) in
+            [("", object("0"), 1), (&object("0"), object("0"), 0), (&object("5"), object("4"), 1)]
+        {
+            let question =
+                json!({"op": "check", "crds": (crd.as_str()), "objects": (new.as_str()), "old": old});
+            let checked = asked(question);
+            let widget = &checked.at(&["objects", "documents"]).unwrap().as_array().unwrap()[0];
+            assert_eq!(
+                widget.get("findings").unwrap().as_array().unwrap().len(),
+                errors,
+                "{old} {new}: {widget:?}"
+            );
+            assert_eq!(text(widget, "namespace"), "b");
+        }
     }
 
     #[test]

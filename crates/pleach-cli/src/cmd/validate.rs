@@ -116,10 +116,11 @@ fn crd_findings(document: &Document) -> Vec<Finding> {
     findings
 }
 
-/// The server's findings about a new object.
-pub(crate) fn new_object_findings(document: &Document, catalog: &Catalog) -> Vec<Finding> {
-    let (field_validation, old) = (FieldValidation::Warn, &HashMap::new());
-    let check = Check { field_validation, require_crds: true, expects_old: false, catalog, old };
+/// The server's findings about an object: a new one, or the new form of one of the old objects.
+pub(crate) fn object_findings(document: &Document, catalog: &Catalog, old: &[Document]) -> Vec<Finding> {
+    let old: HashMap<Identity, &Document> = old.iter().map(|old| (identity(old), old)).collect();
+    let field_validation = FieldValidation::Warn;
+    let check = Check { field_validation, require_crds: true, expects_old: false, catalog, old: &old };
     check.findings(document)
 }
 
