@@ -62,7 +62,8 @@ impl Proxy {
         self.script.run(&Link(self), Request::from_parts(parts, body), logged).await
     }
 
-    /// Sends a request that becomes another protocol (exec, watches over WebSocket). Rules do not apply to it.
+    /// Sends a request that becomes another protocol (exec, port forwarding). Rules do not apply to it, and the log does not
+    /// have it.
     pub async fn upgrade(
         &self,
         mut request: Request<Incoming>,
@@ -156,14 +157,15 @@ impl Backend for Link<'_> {
         Ok(answer)
     }
 
-    async fn revision(&self, request: &Request<Bytes>) -> Option<u64> {
+    async fn revisions(&self, request: &Request<Bytes>) -> Option<(u64, u64)> {
         let mut list = Request::new(Bytes::new());
         *list.uri_mut() = format!("{}?limit=1", request.uri().path()).parse().ok()?;
         if let Some(authorization) = request.headers().get(AUTHORIZATION) {
             list.headers_mut().insert(AUTHORIZATION, authorization.clone());
         }
         let list = self.0.ask(list).await?;
-        list.at(&["metadata", "resourceVersion"])?.as_str()?.parse().ok()
+        let now = list.at(&["metadata", "resourceVersion"])?.as_str()?.parse().ok()?;
+        Some((1, now))
     }
 
     /// For clients, a server that is away for a while has restarted.

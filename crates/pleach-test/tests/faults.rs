@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use pleach_test::Server;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Longer than anything here takes, also on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
@@ -66,6 +67,45 @@ async fn clients_wait_in_vain_before_or_after_the_commit() {
             })
             .await;
     }
+}
+
+/// fabric8 asks for a WebSocket first, and opens an ordinary watch if the answer is an ordinary one that ends.
+#[tokio::test]
+async fn a_watch_that_asks_for_a_websocket_is_sent_away() {
+    let server = Server::start().await;
+    create(&config_maps(&server), "a").await.unwrap();
+    server.clear_requests();
+    server.add_faults("[{match: {verbs: [watch]}, cutEvents: 1}]").unwrap();
+    let listener = server.listen().await.unwrap();
+    let address = listener.url().replace("http://", "");
+    let mut answers = Vec::new();
+    let upgrade = format!(
+        "connection: Upgrade\r\nupgrade: WebSocket\r\norigin: http://{address}\r\n\
+         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    );
+    for headers in [upgrade.as_str(), "connection: close\r\n"] {
+        let mut socket = tokio::net::TcpStream::connect(&address).await.unwrap();
+        let request = format!(
+            "GET /api/v1/namespaces/default/configmaps?watch=true HTTP/1.1\r\nhost: {address}\r\n\
+             authorization: Bearer {}\r\n{headers}\r\n",
+            listener.token()
+        );
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let read = async {
+            while !answer.ends_with("0\r\n\r\n") && !answer.contains("content-length: 0\r\n") {
+                let mut buffer = [0; 4096];
+                let count = socket.read(&mut buffer).await.unwrap();
+                assert!(count > 0, "{answer}");
+                answer.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+            }
+        };
+        tokio::time::timeout(LONG, read).await.expect("the answer ends");
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        answers.push(answer.contains(r#""type":"ADDED""#));
+    }
+    assert_eq!(answers, [false, true]);
+    assert_eq!(server.requests().len(), 1, "only the second one is a watch: {}", server.transcript());
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use pleach_json::{Map, Value};
 use pleach_server::query::Query;
@@ -41,8 +41,8 @@ pub trait Backend: Send + Sync {
         request: Request<Bytes>,
     ) -> impl Future<Output = Result<Response<Self::Body>, ConnectionReset>> + Send;
 
-    /// The resource version of now, for a list of this request's.
-    fn revision(&self, request: &Request<Bytes>) -> impl Future<Output = Option<u64>> + Send;
+    /// The oldest and the current resource version, for a list of this request's. An oldest one that is not known is 1.
+    fn revisions(&self, request: &Request<Bytes>) -> impl Future<Output = Option<(u64, u64)>> + Send;
 
     /// Restarts: everything that is only in memory is made anew. Its connections are cut by the script.
     fn restart(&self) -> impl Future<Output = ()> + Send;
@@ -169,6 +169,10 @@ impl Script {
         mut request: Request<Bytes>,
         mut logged: LoggedRequest,
     ) -> Result<Response<FaultyBody<B::Body>>, ConnectionReset> {
+        if logged.verb == "watch" && is_websocket(request.headers()) {
+            // A refusal at which clients open the watch again without a WebSocket, where rules apply to its events.
+            return Ok(Response::new(FaultyBody::full(Vec::new())));
+        }
         logged.number = self.next_request.fetch_add(1, Ordering::AcqRel);
         if self.is_away() {
             logged.fault = Some("the server is away".to_owned());
@@ -176,6 +180,9 @@ impl Script {
             self.log.push(logged);
             return Err(ConnectionReset);
         }
+        // Answers in the log can be read.
+        request.headers_mut().remove(ACCEPT_ENCODING);
+        let mut fresh = None;
         let fault = self.next_fault(|rule| rule.selector.matches(&logged));
         logged.fault = fault.as_ref().map(|(action, _)| action.to_string());
         match &fault {
@@ -202,18 +209,21 @@ impl Script {
                 return Err(ConnectionReset);
             }
             Some((Action::Delay(by), _)) => tokio::time::sleep(*by).await,
-            Some((Action::StaleList(revisions), _)) => {
-                let now = backend.revision(&request).await.unwrap_or_default();
-                if let Some(uri) = stale(request.uri(), now.saturating_sub(*revisions)) {
+            Some((Action::StaleList(ago), _)) => {
+                let (oldest, now) = backend.revisions(&request).await.unwrap_or_default();
+                if let Some(uri) = stale(request.uri(), now.saturating_sub(*ago).max(oldest)) {
+                    fresh = Some(request.clone());
                     *request.uri_mut() = uri;
                 }
             }
             _ => {}
         }
-        // Answers in the log can be read.
-        request.headers_mut().remove(ACCEPT_ENCODING);
         let mut restarts = self.restarts.subscribe();
-        let response = backend.answer(request).await?;
+        let mut response = backend.answer(request).await?;
+        // A revision that is compacted: the list of now.
+        if let Some(request) = fresh.filter(|_| response.status() == StatusCode::GONE) {
+            response = backend.answer(request).await?;
+        }
         logged.code = response.status().as_u16();
         logged.answer.begin(content_type(response.headers()));
         let replaced = match &fault {
@@ -251,6 +261,11 @@ impl Script {
             }
         }
     }
+}
+
+/// Whether a watch asks for a WebSocket.
+fn is_websocket(headers: &HeaderMap) -> bool {
+    headers.get(UPGRADE).is_some_and(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
 /// The media type of a body; JSON if there is none.

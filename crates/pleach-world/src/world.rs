@@ -280,8 +280,9 @@ impl Backend for Connection<'_> {
         Ok(app.handle(request, self.user.map(Ok), None, cpu).await)
     }
 
-    async fn revision(&self, _: &Request<Bytes>) -> Option<u64> {
-        self.world.revision().await.ok().map(|revision| revision.0)
+    async fn revisions(&self, _: &Request<Bytes>) -> Option<(u64, u64)> {
+        let stats = self.world.store.stats().await.ok()?;
+        Some((stats.oldest.0, stats.revision.0))
     }
 
     async fn restart(&self) {

@@ -16,6 +16,8 @@ use pleach_chaos::{Proxy, Upstream};
 use pleach_json::Map;
 use pleach_server::kubeconfig;
 use pleach_server::outcome::Outcome;
+use pleach_server::query::Query;
+use pleach_server::request_info::RequestInfo;
 use pleach_world::{ConnectionReset, Script, parse_rules};
 use tokio::net::TcpListener;
 
@@ -133,6 +135,14 @@ pub(crate) fn of_kubeconfig(path: &Path, context: Option<&str>) -> Result<Upstre
         .map_err(|error| at(path, &error))
 }
 
+/// Whether a request becomes another protocol (exec, port forwarding). A watch over WebSocket does not: clients are made
+/// to open an ordinary one, so that rules apply to it.
+fn is_upgrade(request: &Request<Incoming>) -> bool {
+    let query = Query::parse(request.uri().query());
+    request.headers().contains_key(UPGRADE)
+        && RequestInfo::new(request.method(), request.uri().path(), &query).verb.as_str() != "watch"
+}
+
 struct Chaos {
     proxy: Proxy,
     token: String,
@@ -154,7 +164,7 @@ impl Handler for Chaos {
             let value = format!("Bearer {}", self.token).parse().map_err(|_| ConnectionReset)?;
             request.headers_mut().insert(http::header::AUTHORIZATION, value);
         }
-        if request.headers().contains_key(UPGRADE) {
+        if is_upgrade(&request) {
             let answer = self.proxy.upgrade(request).await?;
             return Ok(answer.map(|body| UnsyncBoxBody::new(body.map_err(|never| match never {}))));
         }

@@ -157,6 +157,39 @@ async fn watches_lists_and_restarts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_watch_over_websocket_is_sent_away_and_falls_under_the_rules() {
+    let server = Running::in_memory();
+    let chaos = Chaos::before(&server, "[{match: {verbs: [watch]}, error: 500, times: 1}]");
+    let client = chaos.client("secret");
+    let mut codes = Vec::new();
+    for is_upgrade in [true, false] {
+        let path = "/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=1";
+        let mut request = http::Request::get(path);
+        if is_upgrade {
+            request = request
+                .header("connection", "Upgrade")
+                .header("upgrade", "websocket")
+                .header("origin", chaos.url.as_str())
+                .header("sec-websocket-version", "13")
+                .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+        }
+        let answer = client.send(request.body(kube::client::Body::empty()).unwrap()).await.unwrap();
+        codes.push(answer.status().as_u16());
+    }
+    assert_eq!(codes, [200, 500], "clients open an ordinary watch instead");
+    assert_eq!(chaos.world(&["requests", "default"]).lines().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_is_too_old_is_that_of_now() {
+    let server = Running::in_memory();
+    let chaos = Chaos::before(&server, "[{match: {verbs: [list]}, staleList: 1000000}]");
+    let api = chaos.config_maps();
+    create(&api, "a").await.unwrap();
+    api.list(&ListParams::default().match_any()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn other_credentials_are_passed_on() {
     let server = Running::start(&["--in-memory", "--authorization-mode=RBAC"]);
     let url = format!("https://127.0.0.1:{}", server.port());
