@@ -28,14 +28,17 @@ const SWITCHING_PROTOCOLS: u16 = 101;
 /// The header that makes the user of a request.
 const IMPERSONATE_USER: &str = "impersonate-user";
 
+/// The name of a user and the user's groups.
+type User = (String, Vec<String>);
+
 /// A proxy in front of an API server.
 pub struct Proxy {
     client: UpstreamClient,
     /// The bearer token of clients that may use the proxy's own credentials.
     token: String,
     script: Arc<Script>,
-    /// Users by their credentials.
-    users: Mutex<HashMap<Option<HeaderValue>, String>>,
+    /// Users and their groups by their credentials.
+    users: Mutex<HashMap<Option<HeaderValue>, User>>,
 }
 
 impl Proxy {
@@ -56,14 +59,13 @@ impl Proxy {
         mut request: Request<Bytes>,
     ) -> Result<Response<FaultyBody<Incoming>>, ConnectionReset> {
         self.sign(request.headers_mut());
-        let user = self.user(request.headers()).await;
+        let (user, groups) = self.user(request.headers()).await;
         let (parts, body) = request.into_parts();
-        let logged = describe(&parts, &body, &user);
+        let logged = describe(&parts, &body, (&user, groups));
         self.script.run(&Link(self), Request::from_parts(parts, body), logged).await
     }
 
-    /// Sends a request that becomes another protocol (exec, port forwarding). Rules do not apply to it, and the log does not
-    /// have it.
+    /// Sends a request that becomes another protocol (exec, port forwarding). Rules do not apply to it, and the log does not have it.
     pub async fn upgrade(
         &self,
         mut request: Request<Incoming>,
@@ -104,10 +106,10 @@ impl Proxy {
         }
     }
 
-    /// The user of a request, as the API server says it.
-    async fn user(&self, headers: &HeaderMap) -> String {
+    /// The user of a request and the user's groups, as the API server says it.
+    async fn user(&self, headers: &HeaderMap) -> User {
         if let Some(user) = headers.get(IMPERSONATE_USER).and_then(|user| user.to_str().ok()) {
-            return user.to_owned();
+            return (user.to_owned(), Vec::new());
         }
         let authorization = headers.get(AUTHORIZATION).cloned();
         let users = || self.users.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,10 +125,13 @@ impl Proxy {
         if let Some(authorization) = authorization.clone() {
             request.headers_mut().insert(AUTHORIZATION, authorization);
         }
-        let Some(review) = self.ask(request).await else { return String::new() };
+        let Some(review) = self.ask(request).await else { return Default::default() };
         let user = review.at(&["status", "userInfo", "username"]).and_then(Value::as_str).unwrap_or_default();
-        users().insert(authorization, user.to_owned());
-        user.to_owned()
+        let groups = review.at(&["status", "userInfo", "groups"]).and_then(Value::as_array);
+        let groups = groups.into_iter().flat_map(|groups| groups.iter()).filter_map(Value::as_str);
+        let user = (user.to_owned(), groups.map(ToOwned::to_owned).collect::<Vec<_>>());
+        users().insert(authorization, user.clone());
+        user
     }
 
     /// An answer in JSON; `None` if there is none.

@@ -107,6 +107,36 @@ pub fn any_object(body: &[u8]) -> Option<Value> {
     object(body, envelope.api_version, envelope.kind).ok()
 }
 
+/// The content of an answer: an object, a list or a `Status`, as its JSON would be.
+pub fn answer(body: &[u8]) -> Option<Value> {
+    let envelope = open(body).ok()?;
+    let (api_version, kind) = (envelope.api_version, envelope.kind);
+    let mut answer = match kind.strip_suffix("List").and_then(|kind| message(api_version, kind)) {
+        Some(item) => read_list(envelope.raw, item)?,
+        None => return object(body, api_version, kind).ok(),
+    };
+    answer.insert("apiVersion", api_version);
+    answer.insert("kind", kind);
+    Some(answer.into())
+}
+
+/// Metadata and items of a list, as [`list`] writes them.
+fn read_list(raw: &[u8], item: &'static Message) -> Option<Map> {
+    let (mut list, mut items) = (Map::new(), Vec::new());
+    let mut reader = Reader(raw);
+    while let Some((number, content)) = reader.field().ok()? {
+        match (number, content) {
+            (1, Content::Bytes(metadata)) => {
+                list.insert("metadata", read::read(metadata, *LIST_META).ok()?);
+            }
+            (2, Content::Bytes(bytes)) => items.push(Value::from(read::read(bytes, item).ok()?)),
+            _ => {}
+        }
+    }
+    list.insert("items", items);
+    Some(list)
+}
+
 /// The options in the body of a deletion, whatever version they say they are of.
 pub fn delete_options(body: &[u8]) -> Result<Value, WireError> {
     let envelope = open(body)?;
@@ -193,6 +223,23 @@ pub fn list<E>(
         Ok(())
     });
     written.map(Some)
+}
+
+/// The type and the object of an event, as [`event`] writes it; `None` if it is none, or its object has no message.
+pub fn read_event(frame: &[u8]) -> Option<(&str, Value)> {
+    let mut reader = Reader(frame.get(4..)?);
+    let (mut event_type, mut object) = ("", None);
+    while let Some((number, content)) = reader.field().ok()? {
+        match (number, content) {
+            (1, Content::Bytes(text)) => event_type = utf8(text).ok()?,
+            (2, Content::Bytes(extension)) => {
+                let Ok(Some((1, Content::Bytes(bytes)))) = Reader(extension).field() else { return None };
+                object = answer(bytes);
+            }
+            _ => {}
+        }
+    }
+    Some((event_type, object?))
 }
 
 /// An event of a watch: its length in four bytes, its type and its object, which has an envelope.

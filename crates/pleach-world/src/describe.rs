@@ -7,8 +7,15 @@ use pleach_server::request_info::RequestInfo;
 
 use crate::request_log::LoggedRequest;
 
-/// Describes a request of a user as kube-apiserver would: verb, resource, namespace, name.
-pub fn describe(parts: &http::request::Parts, body: &Bytes, user: &str) -> LoggedRequest {
+/// The beginning of the headers that make a request one of another user.
+const IMPERSONATE: &str = "impersonate-";
+
+/// Describes a request of a user, with the user's groups, as kube-apiserver would: verb, resource, namespace, name.
+pub fn describe(
+    parts: &http::request::Parts,
+    body: &Bytes,
+    (user, groups): (&str, Vec<String>),
+) -> LoggedRequest {
     let query = Query::parse(parts.uri.query());
     let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
     let resource = info.resource.as_ref();
@@ -18,8 +25,13 @@ pub fn describe(parts: &http::request::Parts, body: &Bytes, user: &str) -> Logge
         "" => resource.resource.to_owned(),
         subresource => format!("{}/{subresource}", resource.resource),
     });
+    let impersonation = parts.headers.iter().filter(|(name, _)| name.as_str().starts_with(IMPERSONATE));
+    let impersonation = impersonation
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
     LoggedRequest {
         user: user.to_owned(),
+        groups,
+        impersonation: impersonation.collect(),
         user_agent: header(USER_AGENT),
         verb: info.verb.as_str().to_owned(),
         method: parts.method.to_string(),

@@ -3,15 +3,19 @@
 //!
 //! Resource versions and uids that a client had from an earlier answer are captured there and put in again, so that a
 //! recording can be played to any server. Watches are opened where they began, and their events are expected at the end.
+//! Protobuf becomes JSON, which has these texts in the open. An admin plays a recording: requests of other users
+//! impersonate them.
 
 use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pleach_json::{Map, Value};
+use pleach_auth::user::MASTERS;
+use pleach_json::{Map, Value, json};
 
 use crate::normal::normal;
 use crate::request_log::{Delivery, LoggedRequest};
+use crate::watch_events::WatchEvents;
 
 /// Where a resource version or uid is seen first: the step, and the path in its answer.
 type Seen = HashMap<String, (usize, String)>;
@@ -25,9 +29,9 @@ pub fn recording(name: &str, requests: &[LoggedRequest]) -> Value {
         let mut captures = Captures { versions: &versions, uids: &uids, steps: &mut steps };
         let path = captures.path(&request.uri);
         if request.verb == "watch" {
-            if is_json(&request.answer.content_type()) && request.code == 200 {
+            if !request.answer.content_type().contains("cbor") && request.code == 200 {
                 let watch = format!("watch{}", request.number);
-                steps.push(watch_step(&path, &watch));
+                steps.push(watch_step(&path, &watch, impersonation(request)));
                 ends.push(events_step(&watch, request));
             }
             continue;
@@ -36,10 +40,10 @@ pub fn recording(name: &str, requests: &[LoggedRequest]) -> Value {
         sent.insert("method", request.method.clone());
         sent.insert("path", path);
         captures.body(request, &mut sent);
-        let mut headers = Map::new();
+        let mut headers = impersonation(request);
         for (name, value) in [("Content-Type", &request.content_type), ("Accept", &request.accept)] {
             if !value.is_empty() {
-                headers.insert(name, value.clone());
+                headers.insert(name, value.replace(PROTOBUF, "application/json"));
             }
         }
         if !headers.is_empty() {
@@ -47,8 +51,11 @@ pub fn recording(name: &str, requests: &[LoggedRequest]) -> Value {
         }
         let mut step = Map::new();
         step.insert("request", sent);
-        let answer = request.answer.bytes().filter(|_| is_json(&request.answer.content_type()));
-        let answer = answer.and_then(|bytes| pleach_json::parse(&bytes).ok());
+        let answer = request.answer.bytes().and_then(|bytes| match request.answer.content_type() {
+            kind if is_json(&kind) => pleach_json::parse(&bytes).ok(),
+            kind if is_protobuf(&kind) => pleach_protobuf::answer(&bytes),
+            _ => None,
+        });
         if request.delivery == Delivery::Lost {
             // The client was answered by a fault rule.
             step.insert("unchecked", true);
@@ -79,6 +86,35 @@ pub fn recording(name: &str, requests: &[LoggedRequest]) -> Value {
 
 fn is_json(content_type: &str) -> bool {
     content_type.starts_with("application/json")
+}
+
+/// The media type of protobuf.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+fn is_protobuf(content_type: &str) -> bool {
+    content_type.starts_with(PROTOBUF)
+}
+
+/// Groups that users have without being given them.
+const OF_ALL_USERS: [&str; 2] = ["system:authenticated", "system:unauthenticated"];
+
+/// The headers by which an admin makes the request of another user.
+fn impersonation(request: &LoggedRequest) -> Map {
+    let mut headers = Map::new();
+    let mut add = |name: &str, value: &str| {
+        let values = headers.get_or_insert_with(name, || Vec::<Value>::new().into());
+        if let Some(values) = values.as_array_mut() {
+            values.push(value.into());
+        }
+    };
+    if !request.impersonation.is_empty() {
+        request.impersonation.iter().for_each(|(name, value)| add(name, value));
+    } else if !request.user.is_empty() && !request.groups.iter().any(|group| group == MASTERS) {
+        add("Impersonate-User", &request.user);
+        let groups = request.groups.iter().filter(|group| !OF_ALL_USERS.contains(&group.as_str()));
+        groups.for_each(|group| add("Impersonate-Group", group));
+    }
+    headers
 }
 
 /// Replaces what was seen in earlier answers, and captures it there.
@@ -124,7 +160,12 @@ impl Captures<'_> {
         if request.body.is_empty() {
             return;
         }
-        if let Ok(mut value) = pleach_json::parse(&request.body) {
+        let decoded = match request.method.as_str() {
+            _ if !is_protobuf(&request.content_type) => pleach_json::parse(&request.body).ok(),
+            "DELETE" => pleach_protobuf::delete_options(&request.body).ok(),
+            _ => pleach_protobuf::any_object(&request.body),
+        };
+        if let Some(mut value) = decoded {
             self.value(&mut value, "");
             sent.insert("body", value);
         } else if let Ok(text) = std::str::from_utf8(&request.body) {
@@ -181,8 +222,11 @@ fn remember(answer: &Value, step: usize, versions: &mut Seen, uids: &mut Seen) {
     }
 }
 
-fn watch_step(path: &str, name: &str) -> Map {
+fn watch_step(path: &str, name: &str, headers: Map) -> Map {
     let mut watch = Map::new();
+    if !headers.is_empty() {
+        watch.insert("headers", headers);
+    }
     watch.insert("path", path);
     watch.insert("as", name);
     let mut step = Map::new();
@@ -191,8 +235,17 @@ fn watch_step(path: &str, name: &str) -> Map {
 }
 
 fn events_step(name: &str, request: &LoggedRequest) -> Map {
-    let bytes = request.answer.bytes().unwrap_or_default();
-    let events = bytes.split(|byte| *byte == b'\n').filter_map(|line| pleach_json::parse(line).ok());
+    let kind = request.answer.content_type();
+    let mut frames = WatchEvents::new(&kind);
+    frames.push(&request.answer.bytes().unwrap_or_default());
+    let events = std::iter::from_fn(|| frames.next());
+    let events = events.filter_map(|frame| {
+        if is_protobuf(&kind) {
+            let (event_type, object) = pleach_protobuf::read_event(&frame)?;
+            return Some(json!({"type": event_type, "object": object}));
+        }
+        pleach_json::parse(&frame).ok()
+    });
     // Bookmarks come by the server's clock.
     let events = events.filter(|event| event.get("type").and_then(Value::as_str) != Some("BOOKMARK"));
     let events: Vec<Value> = events.map(|event| normal(&event)).collect();

@@ -107,11 +107,15 @@ impl Player<'_> {
         *message.method_mut() = method.parse().map_err(|error| format!("{method}: {error}"))?;
         let headers = request.get("headers").and_then(Value::as_object);
         for (name, value) in headers.into_iter().flat_map(Map::iter) {
-            let value = value.as_str().map(|value| self.fill(value)).unwrap_or_default();
-            let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::try_from(value)) else {
-                return Err(format!("{name} is no header"));
-            };
-            message.headers_mut().append(name, value);
+            // A list is sent several times.
+            let values = value.as_array().map_or_else(|| vec![value], |values| values.iter().collect());
+            for value in values {
+                let value = value.as_str().map(|value| self.fill(value)).unwrap_or_default();
+                let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::try_from(value)) else {
+                    return Err(format!("{name} is no header"));
+                };
+                message.headers_mut().append(name, value);
+            }
         }
         Ok(message)
     }

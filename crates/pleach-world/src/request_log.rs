@@ -37,6 +37,10 @@ pub struct LoggedRequest {
     pub number: u64,
     /// The user; empty if the credentials were not accepted.
     pub user: String,
+    /// The groups of the user.
+    pub groups: Vec<String>,
+    /// The headers that make the request one of another user: `Impersonate-User` and its neighbours.
+    pub impersonation: Vec<(String, String)>,
     /// The `User-Agent` header.
     pub user_agent: String,
     /// The verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, or that of HTTP.

@@ -260,7 +260,9 @@ impl World {
         let (app, _) = self.app();
         let given = credentials(bearer(&parts.headers), user.map(Ok), parts.uri.path());
         let found = app.authenticate(given).await;
-        let logged = describe(&parts, &body, found.as_ref().map_or("", |user| user.name.as_str()));
+        let user_of = |user: &Arc<UserInfo>| user.groups.iter().map(ToString::to_string).collect();
+        let name = found.as_ref().map_or("", |user| user.name.as_str());
+        let logged = describe(&parts, &body, (name, found.as_ref().map(user_of).unwrap_or_default()));
         let backend = Connection { world: self, user };
         self.script.run(&backend, Request::from_parts(parts, body), logged).await
     }
