@@ -9,7 +9,8 @@ use http::{Request, Response};
 use pleach_auth::UserInfo;
 use pleach_auth::user::MASTERS;
 use pleach_engine::gates::Gates;
-use pleach_engine::{AdmissionPlugins, EnabledControllers, Engine, Rejection};
+use pleach_engine::kinds::served::ServedKinds;
+use pleach_engine::{AdmissionPlugins, EnabledControllers, Engine, Rejection, ServiceRanges};
 use pleach_json::{Str, Value};
 use pleach_server::app::App;
 use pleach_server::authentication::{authenticators, bearer, credentials};
@@ -47,11 +48,30 @@ pub struct WorldOptions {
     /// Feature gates, with the Kubernetes version that is emulated. The CEL libraries of new expressions are a matter of
     /// the process: [`pleach_engine::set_compatibility_version`].
     pub gates: Gates,
+    /// The admission plugins that run.
+    pub admission: AdmissionPlugins,
+    /// The controllers that run, if any do. All if this is not given; without `rbac`, all but serviceaccount-controller
+    /// and root-ca-certificate-publisher-controller.
+    pub enabled_controllers: Option<EnabledControllers>,
+    /// The built-in kinds that are served.
+    pub served_kinds: ServedKinds,
+    /// The addresses of Services and their node ports.
+    pub service_ranges: ServiceRanges,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { rbac: false, controllers: true, seed: 1, token: "admin".into(), gates: Gates::default() }
+        Self {
+            rbac: false,
+            controllers: true,
+            seed: 1,
+            token: "admin".into(),
+            gates: Gates::default(),
+            admission: AdmissionPlugins::default(),
+            enabled_controllers: None,
+            served_kinds: ServedKinds::default(),
+            service_ranges: ServiceRanges::default(),
+        }
     }
 }
 
@@ -321,18 +341,23 @@ impl Parts {
     /// An engine that has read nothing yet.
     fn engine(&self) -> Engine {
         let (clock, randomness) = (self.clock.clone(), self.randomness.clone());
-        let engine =
-            Engine::new(Arc::new(self.store.clone()), clock, randomness, AdmissionPlugins::default())
-                .with_gates(self.options.gates)
-                .with_caller(self.webhook_caller())
-                .with_controllers_in_order();
-        if self.options.rbac {
-            // There is no certificate to verify.
-            let root_ca = watch::channel(Str::default()).1;
-            engine.with_controllers(EnabledControllers::default(), root_ca).with_rbac()
-        } else {
-            engine
-        }
+        let options = &self.options;
+        let engine = Engine::new(Arc::new(self.store.clone()), clock, randomness, options.admission.clone())
+            .with_gates(options.gates)
+            .with_served_kinds(options.served_kinds.clone())
+            .with_service_ranges(options.service_ranges.clone())
+            .with_caller(self.webhook_caller())
+            .with_controllers_in_order();
+        let controllers = options.enabled_controllers.or(options.rbac.then(EnabledControllers::default));
+        let engine = match controllers {
+            Some(controllers) => {
+                // There is no certificate to verify.
+                let root_ca = watch::channel(Str::default()).1;
+                engine.with_controllers(controllers, root_ca)
+            }
+            None => engine,
+        };
+        if options.rbac { engine.with_rbac() } else { engine }
     }
 
     fn webhook_caller(&self) -> Arc<FaultyCaller> {

@@ -6,15 +6,18 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use clap::parser::ValueSource;
+use clap::{Arg, CommandFactory as _};
 use http::{Method, Request, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use pleach_auth::UserInfo;
-use pleach_engine::set_compatibility_version;
+use pleach_engine::{EnabledControllers, set_compatibility_version};
 use pleach_go::time::parse_std_duration;
 use pleach_json::{Map, Value};
 use pleach_server::kubeconfig;
@@ -24,10 +27,11 @@ use pleach_world::{ConnectionReset, World, WorldOptions, replay};
 use tokio::net::TcpListener;
 
 use crate::certificates::{self, Certificates};
-use crate::cli::{AuthorizationMode, ServeOptions};
+use crate::cli::{AuthorizationMode, Cli, ServeOptions};
 use crate::data_dir::{DataDir, write_private};
 use crate::local_server::{self, Answer, Handler, has_token, json, text, whole};
 use crate::script_control;
+use crate::serve::admission;
 
 /// The world that requests without a prefix go to.
 const FIRST: &str = "default";
@@ -53,14 +57,26 @@ pub(crate) async fn run(
     if !options.in_memory || !options.bind.is_loopback() {
         return Err("--test-endpoints needs --in-memory and an address of this machine".into());
     }
-    // Other authorizers do not run here: they never become more rights than RBAC gives.
-    let rbac = options.authorization.authorization_config.is_some()
-        || options.authorization.authorization_mode != [AuthorizationMode::AlwaysAllow];
+    refuse_other_flags(std::env::args_os())?;
+    let rbac = match options.authorization.authorization_mode[..] {
+        [AuthorizationMode::AlwaysAllow] => false,
+        [AuthorizationMode::Rbac] => true,
+        _ => return Err("--authorization-mode of --test-endpoints is RBAC or AlwaysAllow".into()),
+    };
     let gates = options.gates()?;
     // The process serves worlds of one version; nothing has been compiled yet.
     let _ = set_compatibility_version(gates.version.min_compatibility().minor());
-    let first =
-        WorldOptions { rbac, token: token.clone(), seed: options.seed, gates, ..WorldOptions::default() };
+    let first = WorldOptions {
+        rbac,
+        token: token.clone(),
+        seed: options.seed,
+        gates,
+        admission: admission(options)?,
+        enabled_controllers: Some(options.controllers).filter(|some| *some != EnabledControllers::default()),
+        served_kinds: options.served_kinds(),
+        service_ranges: options.service_ranges()?,
+        ..WorldOptions::default()
+    };
     let first = Arc::new(World::start(first).await?);
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port)).await?;
     let authority = directory.authority()?;
@@ -72,6 +88,60 @@ pub(crate) async fn run(
     write_private(&path, &worlds.kubeconfig(FIRST))?;
     writeln_out!("export KUBECONFIG={}", path.display());
     local_server::serve(listener, tls, Arc::new(worlds)).await
+}
+
+/// The flags of `pleach serve` that count for worlds, or for the process that serves them.
+const FLAGS: [&str; 30] = [
+    "authorization-mode",
+    "bind",
+    "builtin-kinds",
+    "client-ca-file",
+    "color",
+    "controllers",
+    "disable-admission-plugins",
+    "emulated-version",
+    "enable-admission-plugins",
+    "end-with-parent",
+    "feature-gates",
+    "in-memory",
+    "kubeconfig",
+    "log-format",
+    "log-level",
+    "port",
+    "root-ca-file",
+    "runtime-config",
+    "seed",
+    "service-cluster-ip-range",
+    "service-node-port-range",
+    "test-endpoints",
+    "tls-cert-file",
+    "tls-cipher-suites",
+    "tls-min-version",
+    "tls-private-key-file",
+    "tls-san",
+    "tls-sni-cert-key",
+    "token",
+    "token-file",
+];
+
+/// Refuses flags that have no effect on worlds. `arguments` are those of the process, with its name.
+fn refuse_other_flags<T: Into<OsString> + Clone>(
+    arguments: impl IntoIterator<Item = T>,
+) -> Result<(), Box<dyn Error>> {
+    let command = Cli::command();
+    let matches = command.clone().try_get_matches_from(arguments)?;
+    let (Some(given), Some(serve)) = (matches.subcommand_matches("serve"), command.find_subcommand("serve"))
+    else {
+        return Ok(());
+    };
+    let is_given = |flag: &&Arg| given.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let names = serve.get_arguments().filter(is_given).filter_map(Arg::get_long);
+    match names.into_iter().find(|name| !FLAGS.contains(name)) {
+        Some(name) => {
+            Err(format!("--{name} has no effect on worlds: leave it out with --test-endpoints").into())
+        }
+        None => Ok(()),
+    }
 }
 
 impl Handler for Worlds {
@@ -254,4 +324,27 @@ fn move_clock(world: &World, input: &Value) -> Result<Value, String> {
     let mut answer = Map::new();
     answer.insert("seconds", world.clock().seconds());
     Ok(answer.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_without_effect_on_worlds_are_refused() {
+        let refused = |line: &str| {
+            let line = format!("pleach serve --in-memory --test-endpoints {line}");
+            refuse_other_flags(line.split_whitespace()).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused("--port=0 --token=a --disable-admission-plugins=PodSecurity --color=never"), None);
+        for flag in ["--audit-policy-file=a", "--anonymous-auth=false", "--console=false"] {
+            let name = flag.split('=').next().unwrap();
+            assert!(refused(flag).is_some_and(|why| why.starts_with(name)), "{flag}");
+        }
+        let serve = Cli::command();
+        let serve = serve.find_subcommand("serve").unwrap();
+        for name in FLAGS.iter().filter(|name| **name != "color") {
+            assert!(serve.get_arguments().any(|flag| flag.get_long() == Some(name)), "{name}");
+        }
+    }
 }

@@ -4,12 +4,17 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, ListParams, PostParams};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::{Client, Config};
 use pleach_clients::binary;
+use pleach_conformance::{HOOK_CA, HookServer};
 use serde_json::{Value, json};
 
 struct Process {
@@ -413,4 +418,77 @@ async fn recordings_play_against_a_server() {
         case.play(server.endpoint())
     });
     assert_eq!(played.await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn flags_about_kinds_controllers_and_admission_count_for_worlds() {
+    let process = Process::start_with(&[
+        "--runtime-config=apps/v1=false",
+        "--disable-admission-plugins=NamespaceLifecycle",
+        "--service-cluster-ip-range=10.96.0.0/16",
+    ]);
+    process.admin("PUT", "/fork", "").await.unwrap();
+    for world in ["default", "fork"] {
+        let client = process.client(&format!("/worlds/{world}"), "secret");
+        let groups = client.list_api_groups().await.unwrap().groups;
+        assert!(groups.iter().all(|group| group.name != "apps"), "{world}");
+        let elsewhere: Api<ConfigMap> = Api::namespaced(client.clone(), "missing");
+        create(&elsewhere, "a").await.unwrap();
+        let own: Api<Service> = Api::default_namespaced(client);
+        let address = own.get("kubernetes").await.unwrap().spec.unwrap().cluster_ip;
+        assert_eq!(address.as_deref(), Some("10.96.0.1"), "{world}");
+    }
+    let refused = Command::new(binary())
+        .args(["serve", "--in-memory", "--test-endpoints", "--port=0", "--anonymous-auth=false"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.contains("--anonymous-auth has no effect on worlds"), "{said}");
+}
+
+#[tokio::test]
+async fn faults_of_a_webhook_that_answers() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let hook = HookServer::start(0, move |_, review| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let response = json!({"uid": review["request"]["uid"], "allowed": true});
+        let answer =
+            json!({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response});
+        (200, answer.to_string())
+    });
+    let hook = hook.unwrap();
+    let process = Process::start();
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "hooks"}, "webhooks": [{
+            "name": "hook.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": 5, "failurePolicy": "Fail",
+            "clientConfig": {"url": hook.url("/validate"), "caBundle": BASE64_STANDARD.encode(HOOK_CA)},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
+        }],
+    });
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let request = http::Request::post(path).header("content-type", "application/json");
+    let request = request.body(configuration.to_string().into_bytes()).unwrap();
+    process.client("/worlds/default", "secret").request_text(request).await.unwrap();
+    let api = process.config_maps("default");
+    for (fault, allowed, calls) in [
+        ("delay: 1ms", true, 1),
+        ("error: 500", false, 0),
+        ("errorAfterCommit: 503", false, 1),
+        ("reset: before", false, 0),
+        ("reset: after", false, 1),
+    ] {
+        let rules = format!("[{{match: {{webhook: '{}*'}}, {fault}, times: 1}}]", hook.url("/"));
+        process.admin("POST", "/default/faults", &rules).await.unwrap();
+        let before = asked.load(Ordering::SeqCst);
+        let created = create(&api, "a").await;
+        assert_eq!(created.is_ok(), allowed, "{fault}: {created:?}");
+        assert_eq!(asked.load(Ordering::SeqCst) - before, calls, "{fault}");
+        if allowed {
+            api.delete("a", &DeleteParams::default()).await.unwrap();
+        }
+    }
+    create(&api, "a").await.unwrap();
 }
