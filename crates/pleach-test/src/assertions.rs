@@ -31,7 +31,10 @@ impl Server {
                 match check().await {
                     Ok(value) => return value,
                     Err(error) if began.elapsed() > TIMEOUT => {
-                        panic!("{caller}: not within {TIMEOUT:?}: {error}\nrequests:\n{}", self.transcript())
+                        panic!(
+                            "{caller}: not within {TIMEOUT:?}: {error}\nrequests:\n{}",
+                            self.transcript_of_failure()
+                        )
                     }
                     Err(_) => tokio::time::sleep(POLL).await,
                 }
@@ -55,7 +58,7 @@ impl Server {
             let began = Instant::now();
             loop {
                 if let Some(wrong) = self.requests().iter().find(|request| is_wrong(request)) {
-                    panic!("{caller}: {}\nrequests:\n{}", wrong.line(), self.transcript());
+                    panic!("{caller}: {}\nrequests:\n{}", wrong.line(), self.transcript_of_failure());
                 }
                 if began.elapsed() >= period {
                     return;
@@ -78,7 +81,7 @@ impl Server {
         assert!(
             count <= most,
             "{count} writes of {resource}, at most {most} expected\nrequests:\n{}",
-            self.transcript()
+            self.transcript_of_failure()
         );
     }
 
@@ -103,7 +106,7 @@ impl Server {
                 writes <= most,
                 "more than {most} writes after {}\nrequests:\n{}",
                 trigger.as_deref().unwrap_or("the start"),
-                self.transcript()
+                self.transcript_of_failure()
             );
         }
     }
@@ -122,7 +125,7 @@ impl Server {
             Err(error) => Some(error),
         };
         if let Some(problem) = problem {
-            panic!("{problem}\nrequests:\n{}", self.transcript());
+            panic!("{problem}\nrequests:\n{}", self.transcript_of_failure());
         }
     }
 
@@ -152,7 +155,7 @@ impl Server {
                 assert!(
                     began.elapsed() <= TIMEOUT + quiet,
                     "{caller}: {count} requests, and no end\nrequests:\n{}",
-                    self.transcript()
+                    self.transcript_of_failure()
                 );
                 tokio::time::sleep(POLL).await;
             }
@@ -186,7 +189,7 @@ impl Server {
                     began.elapsed() <= TIMEOUT,
                     "under {rules}:\n{}\nrequests:\n{}",
                     first_difference(&expected, &found),
-                    server.transcript()
+                    server.transcript_of_failure()
                 );
                 tokio::time::sleep(POLL).await;
             }

@@ -1,5 +1,6 @@
 //! [`Server`]: a server inside a test.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -21,10 +22,25 @@ static FIRST: OnceCell<Template> = OnceCell::const_new();
 /// A world without background tasks: they would end with the runtime of the test that made it.
 struct Template(World);
 
-/// A Kubernetes API server inside a test. Clones are the same server.
+/// A Kubernetes API server inside a test. Clones are the same server. When a test panics, the requests of its servers are
+/// printed.
 #[derive(Clone)]
 pub struct Server {
     world: Arc<RwLock<Arc<World>>>,
+    /// Whether the requests are part of a message about a failure already.
+    is_shown: Arc<AtomicBool>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !std::thread::panicking() || self.is_shown.load(Ordering::Relaxed) {
+            return;
+        }
+        let requests = self.transcript_of_failure();
+        if !requests.is_empty() {
+            eprintln!("requests:\n{requests}");
+        }
+    }
 }
 
 /// The state of a server at some time.
@@ -54,7 +70,7 @@ impl Server {
     }
 
     fn of(world: World) -> Self {
-        Self { world: Arc::new(RwLock::new(Arc::new(world))) }
+        Self { world: Arc::new(RwLock::new(Arc::new(world))), is_shown: Arc::default() }
     }
 
     /// The world of the next request.
@@ -138,7 +154,7 @@ impl Server {
         old.shut_down();
     }
 
-    /// Listens on a free port of this machine, in plain HTTP, until the listener is dropped.
+    /// Listens on a free port of this machine, with TLS and in plain HTTP, until the listener is dropped.
     pub async fn listen(&self) -> std::io::Result<Listener> {
         Listener::new(self.clone()).await
     }
@@ -182,6 +198,12 @@ impl Server {
     /// The requests so far, a line each.
     pub fn transcript(&self) -> String {
         self.requests().iter().map(|request| request.line() + "\n").collect()
+    }
+
+    /// The requests so far, for the message of a failure: they are not printed again when the test ends.
+    pub(crate) fn transcript_of_failure(&self) -> String {
+        self.is_shown.store(true, Ordering::Relaxed);
+        self.transcript()
     }
 
     /// Restarts the server: its state in memory is rebuilt from its store, and watches end.

@@ -188,6 +188,10 @@ async fn lists_of_any_age_may_be_old() {
     let old = api.list(&any_age).await.unwrap();
     assert_eq!(old.items.len(), 1);
     assert_eq!(names(&api).await, ["a", "b"], "a list that must be the latest is");
+    server.clear_faults();
+    server.add_faults("[{match: {verbs: [list]}, staleList: 1000}]").unwrap();
+    let oldest = api.list(&any_age).await.unwrap();
+    assert_eq!(oldest.items.len(), 0, "the history begins after that, and the oldest list is the answer");
 }
 
 #[tokio::test]
@@ -212,7 +216,47 @@ async fn other_processes_reach_it_by_a_socket() {
     let client = Client::try_from(config).unwrap();
     let api: Api<ConfigMap> = Api::default_namespaced(client);
     assert_eq!(names(&api).await, ["a"]);
-    assert!(listener.kubeconfig().contains(&listener.url()));
+}
+
+/// kubectl sends a token over TLS only.
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_takes_the_kubeconfig() {
+    let server = Server::start().await;
+    let listener = server.listen().await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let kubeconfig = home.path().join("kubeconfig");
+    std::fs::write(&kubeconfig, listener.kubeconfig()).unwrap();
+    let mut kubectl = std::process::Command::new("kubectl");
+    kubectl.args(["create", "configmap", "a"]).env("KUBECONFIG", &kubeconfig).env("HOME", home.path());
+    let done = tokio::task::spawn_blocking(move || kubectl.output()).await.unwrap().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(names(&config_maps(&server)).await, ["a"]);
+    assert!(server.requests().iter().all(|request| request.user == "admin"), "{}", server.transcript());
+}
+
+/// Makes the test below fail in a process of its own.
+const FAILS: &str = "PLEACH_TEST_FAILS";
+
+#[tokio::test]
+async fn a_test_that_panics_shows_its_requests_once() {
+    if let Ok(how) = std::env::var(FAILS) {
+        let server = Server::start().await;
+        create(&config_maps(&server), "shown").await.unwrap();
+        if how == "assertion" {
+            server.assert_writes_at_most("configmaps", 0);
+        }
+        panic!("as it must");
+    }
+    for how in ["panic", "assertion"] {
+        let failed = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_test_that_panics_shows_its_requests_once", "--nocapture"])
+            .env(FAILS, how)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(failed.stderr).unwrap();
+        assert!(!failed.status.success(), "{said}");
+        assert_eq!(said.matches("201 POST").count(), 1, "{how}: {said}");
+    }
 }
 
 #[tokio::test]
