@@ -6,7 +6,7 @@
 //		…
 //	}
 //
-// One process serves all worlds; a fork takes milliseconds. The binary is PLEACH_BINARY, or pleach in PATH. Attach gives
+// A test that fails shows the requests of its worlds. One process serves all worlds; a fork takes milliseconds. The binary is PLEACH_BINARY, or pleach in PATH. Attach gives
 // the same for `pleach chaos`, in front of any other API server: its faults, requests and assertions.
 package pleachtest
 
@@ -98,7 +98,9 @@ func Start(t testing.TB) *World {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, url, found := strings.Cut(lines.Text(), " serves at "); found {
-			return &World{Name: "default", URL: url + "/worlds/default", Token: token, process: url}
+			world := &World{Name: "default", URL: url + "/worlds/default", Token: token, process: url}
+			t.Cleanup(func() { world.showOnFailure(t) })
+			return world
 		}
 	}
 	t.Fatal("pleach ended before it listened")
@@ -123,8 +125,22 @@ func (w *World) fork(t testing.TB, options string) *World {
 	name := fmt.Sprintf("world-%d", worlds.Add(1))
 	fork := &World{Name: name, URL: w.process + "/worlds/" + name, Token: w.Token, process: w.process}
 	fork.do(t, http.MethodPut, "", options, nil)
-	t.Cleanup(func() { fork.do(t, http.MethodDelete, "", "", nil) })
+	t.Cleanup(func() {
+		fork.showOnFailure(t)
+		fork.do(t, http.MethodDelete, "", "", nil)
+	})
 	return fork
+}
+
+// showOnFailure logs the requests of a world whose test has failed, if there were any.
+func (w *World) showOnFailure(t testing.TB) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	if transcript := w.Transcript(t); transcript != "" {
+		t.Logf("requests of %s:\n%s", w.Name, transcript)
+	}
 }
 
 // Reset makes this world anew from another one. Watches end, and clients list again.

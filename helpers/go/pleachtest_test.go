@@ -68,6 +68,32 @@ func TestHelperProcess(t *testing.T) {
 	select {}
 }
 
+// failureVariable makes TestFailure fail.
+const failureVariable = "PLEACHTEST_FAILURE"
+
+func TestFailure(t *testing.T) {
+	if os.Getenv(failureVariable) == "" {
+		return
+	}
+	first := Start(t)
+	for range 2 {
+		send(t, first.Fork(t), http.MethodGet, "/api/v1/namespaces/shown", "")
+	}
+	t.Fatal("as it must")
+}
+
+func TestAFailedTestShowsItsRequests(t *testing.T) {
+	helper := exec.Command(os.Args[0], "-test.run=^TestFailure$")
+	helper.Env = append(os.Environ(), failureVariable+"=1")
+	out, err := helper.Output()
+	if err == nil {
+		t.Fatalf("it has not failed:\n%s", out)
+	}
+	if count := strings.Count(string(out), "/api/v1/namespaces/shown (admin)"); count != 2 {
+		t.Fatalf("%d requests, not 2:\n%s", count, out)
+	}
+}
+
 func TestNoServerOutlivesAKilledTest(t *testing.T) {
 	helper := exec.Command(os.Args[0], "-test.run=^TestHelperProcess$")
 	helper.Env = append(os.Environ(), helperVariable+"=1")

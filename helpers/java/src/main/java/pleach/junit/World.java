@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.StreamSupport;
 
@@ -20,6 +21,7 @@ public final class World {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final HttpClient HTTP = HttpClient.newHttpClient();
   private static final Duration TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration SETTLED = Duration.ofMillis(200);
   private static final List<String> READS = List.of("GET", "HEAD", "OPTIONS");
 
   public final String name;
@@ -114,6 +116,59 @@ public final class World {
         pause();
       }
     }
+  }
+
+  /** Watches for a while that no request is one that must not be. */
+  public void never(Predicate<JsonNode> isWrong, Duration period) {
+    for (var end = System.nanoTime() + period.toNanos();; pause()) {
+      for (var request : requests()) {
+        check(!isWrong.test(request), request.get("method").asText() + " " + request.get("uri").asText());
+      }
+      if (System.nanoTime() > end) {
+        return;
+      }
+    }
+  }
+
+  /**
+   * Runs a scenario in a fork without faults and in one for each list of rules; fails if it does not end in the same
+   * state: all objects but events and leases. The scenario starts the controller and does what a user does; what it
+   * returns stops the controller.
+   */
+  public void assertConvergesUnder(List<String> faults, Function<World, AutoCloseable> scenario) {
+    var calm = fork(name + "-calm");
+    var stop = scenario.apply(calm);
+    calm.assertNoHotLoop(request -> true, SETTLED);
+    var expected = calm.objects();
+    close(stop);
+    calm.remove();
+    for (var rules : faults) {
+      var world = fork(name + "-faults");
+      world.addFaults(rules);
+      var running = scenario.apply(world);
+      world.eventually(() -> {
+        var found = world.objects();
+        if (!found.equals(expected)) {
+          throw new AssertionError("under " + rules + ":\n" + found + "\ninstead of\n" + expected);
+        }
+        return found;
+      });
+      close(running);
+      world.remove();
+    }
+  }
+
+  private static void close(AutoCloseable controller) {
+    try {
+      controller.close();
+    } catch (Exception error) {
+      throw new IllegalStateException("the controller does not stop", error);
+    }
+  }
+
+  /** All objects but events and leases, without uids, times and resource versions. */
+  private JsonNode objects() {
+    return parse(ask("GET", "/" + name + "/objects", null));
   }
 
   /** Fails if there are more writes of a resource: "deployments", "crontabs/status". */
