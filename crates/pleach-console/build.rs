@@ -1,13 +1,22 @@
 //! Lists the files of the built console in `console/dist`, to be embedded.
 //!
-//! If there are none and npm is there, `scripts/build-console.sh` builds them first, without the WebAssembly module, which
-//! takes minutes. Without npm, or with `PLEACH_CONSOLE=none`, the list is empty and everything else builds as well.
+//! If there are none, or their sources in `console` have changed since, and npm is there, `scripts/build-console.sh` builds
+//! them first. The WebAssembly module, which takes minutes, is not built: one that is there already stays. Without npm, or with `PLEACH_CONSOLE=none`, the list is empty and everything else builds as well.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 use std::{env, fs};
+
+/// The sources of the files, in `console`.
+const SOURCES: [&str; 7] =
+    ["src", "public", "scripts", "index.html", "package.json", "package-lock.json", "vite.config.ts"];
+
+/// The time of the newest file.
+fn newest(files: &[PathBuf]) -> Option<SystemTime> {
+    files.iter().filter_map(|file| fs::metadata(file).ok()?.modified().ok()).max()
+}
 
 fn main() {
     let manifest = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
@@ -16,10 +25,20 @@ fn main() {
     println!("cargo::rerun-if-changed={}", dist.display());
     println!("cargo::rerun-if-env-changed=PLEACH_CONSOLE");
     let wanted = env::var_os("PLEACH_CONSOLE").is_none_or(|choice| choice != "none");
+    let console = Path::new(&manifest).join("../../console");
+    let mut sources = Vec::new();
+    for name in SOURCES {
+        let path = console.join(name);
+        println!("cargo::rerun-if-changed={}", path.display());
+        if path.is_dir() { list(&path, &mut sources) } else { sources.push(path) }
+    }
     let mut files = Vec::new();
     list(&dist, &mut files);
-    if files.iter().all(|file| file.extension().is_none_or(|extension| extension != "gz")) && wanted {
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "gz"));
+    let is_stale = newest(&files).is_none_or(|built| newest(&sources).is_some_and(|changed| changed > built));
+    if is_stale && wanted && !sources.is_empty() {
         let before = SystemTime::now() - Duration::from_secs(10);
+        let before = newest(&sources).map_or(before, |changed| changed.max(before));
         build(&Path::new(&manifest).join("../../scripts"));
         files.clear();
         list(&dist, &mut files);

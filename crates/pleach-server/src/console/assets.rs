@@ -15,6 +15,9 @@ use crate::body::Body;
 use crate::outcome::Outcome;
 use crate::respond;
 
+/// The media type of a page.
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+
 /// The page when the console was not built in.
 const NOT_BUILT: &str = "<!doctype html>
 <html lang=\"en\">
@@ -22,7 +25,7 @@ const NOT_BUILT: &str = "<!doctype html>
 <meta name=\"viewport\" content=\"width=device-width\">
 <title>Pleach</title>
 <h1>The console is not part of this build</h1>
-<p>The server is running; only its web page is missing. With Node 20 or newer:</p>
+<p>The server is running; only its web page is missing. With Node 20.19 or newer:</p>
 <pre>scripts/build-console.sh
 cargo build --release</pre>
 <p>Or without building anew, with the files that the script made: <code>pleach serve --console-dir console/dist</code>.</p>
@@ -122,7 +125,7 @@ impl Assets {
 
 fn not_built() -> Response<Body> {
     let mut response = respond::text(Outcome::Ok, NOT_BUILT);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HTML);
     response
 }
 
@@ -147,13 +150,24 @@ fn media_type(name: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+    use http_body_util::BodyExt as _;
+
     use super::*;
 
     #[test]
     fn without_files_the_page_says_how_to_get_them() {
         let assets = Assets::default();
         assert!(!assets.is_built());
-        assert_eq!(assets.serve("", &HeaderMap::new()).status().as_u16(), 200);
+        let page = assets.serve("", &HeaderMap::new());
+        assert_eq!((page.status().as_u16(), &page.headers()[CONTENT_TYPE]), (200, &HTML));
+        let bytes = page.into_body().collect().now_or_never().expect("it is in memory").unwrap().to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        for part in ["The console is not part of this build", "scripts/build-console.sh", "--console-dir"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/build-console.sh");
+        assert!(script.is_file(), "the page names it");
         assert_eq!(assets.serve("assets/a.js", &HeaderMap::new()).status().as_u16(), 404);
     }
 
