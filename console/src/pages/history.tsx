@@ -8,6 +8,7 @@ import { toYaml } from "../lib/yaml";
 
 /** How many revisions back a watch is tried, the furthest that succeeds counts. */
 const STEPS = [10, 100, 1_000, 10_000, 100_000, 1_000_000];
+/** So many versions are shown, the newest. */
 const MOST_VERSIONS = 200;
 
 async function versionsSince(resource: Resource, object: KubeObject, from: number): Promise<KubeObject[] | null> {
@@ -21,7 +22,9 @@ async function versionsSince(resource: Resource, object: KubeObject, from: numbe
     out.push(...list.items.map((item) => ({ ...item, apiVersion: object.apiVersion, kind: object.kind })));
     for await (const event of watch<KubeObject>(`${resourcePath(resource, namespace)}?${query}`, false, AbortSignal.timeout(5_000))) {
       if (event.type === "ERROR") return null;
-      if (event.type !== "BOOKMARK" && event.type !== "DELETED" && out.length < MOST_VERSIONS) out.push(event.object);
+      if (event.type !== "BOOKMARK" && event.type !== "DELETED") out.push(event.object);
+      // The newest stay.
+      if (out.length > MOST_VERSIONS) out.shift();
     }
   } catch (error) {
     if (error instanceof ApiError) return null;
@@ -51,15 +54,19 @@ export function History({ resource, object }: { resource: Resource; object: Kube
   };
   const since = (version: KubeObject) => version.metadata.managedFields?.map((entry) => entry.time ?? "").sort().at(-1) ?? version.metadata.creationTimestamp;
   const newest = [...versions].reverse();
+  const isCut = versions.length >= MOST_VERSIONS;
   return (
     <div class="scroll pad" tabIndex={0} role="region" aria-label="History">
-      <p class="quiet">The server keeps past versions for about five minutes. {versions.length === 1 && "There is no older one of this object now; change it and look again."}</p>
+      <p class="quiet">
+        The server keeps past versions for about five minutes. {versions.length === 1 && "There is no older one of this object now; change it and look again."}
+        {isCut && `The newest ${MOST_VERSIONS} are shown.`}
+      </p>
       {newest.map((version, i) => {
         const before = newest[i + 1];
         const changed = before ? diffLines(text(before), text(version)) : [];
         return (
           <details key={version.metadata.resourceVersion} open={i < 3}>
-            <summary>Version {version.metadata.resourceVersion} <span class="quiet">{age(since(version))} ago{before ? "" : ", the oldest that is kept"}</span></summary>
+            <summary>Version {version.metadata.resourceVersion} <span class="quiet">{age(since(version))} ago{before ? "" : isCut ? ", the oldest that is shown" : ", the oldest that is kept"}</span></summary>
             {before && (
               <pre class="diff">
                 {changed.map((line, n) => <span key={n} class="diff-line" data-mark={line.mark}>{line.mark} {line.text}{"\n"}</span>)}
