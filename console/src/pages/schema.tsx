@@ -78,7 +78,10 @@ function Explorer({ crd, asked, query }: { crd: Crd; asked: string; query: URLSe
       <div class="split">
         <div class="scroll pad" tabIndex={0} role="region" aria-label="Fields">
           {current.schema?.openAPIV3Schema ? (
-            <Fields schema={current.schema.openAPIV3Schema} chosen={field} search={search.toLowerCase()} href={(path) => here({ field: path })} />
+            <>
+              {!search && <TheObject schema={current.schema.openAPIV3Schema} />}
+              <Fields schema={current.schema.openAPIV3Schema} chosen={field} search={search.toLowerCase()} href={(path) => here({ field: path })} />
+            </>
           ) : <p class="quiet">This version has no schema: every field is kept as it is.</p>}
         </div>
         <aside class="side" aria-label="About the schema">
@@ -87,7 +90,7 @@ function Explorer({ crd, asked, query }: { crd: Crd; asked: string; query: URLSe
           {rules.length === 0 && <p class="quiet">{costs.error ? costs.error.message : "No CEL rules in this version."}</p>}
           <ul class="rules">
             {rules.map(({ field, cost }, i) => {
-              const path = field.replace(/^spec\.versions\[\d+\]\.schema\.openAPIV3Schema\.?/, "").replace(/\.x-kubernetes-validations.*/, "").replace(/\.?properties\[([^\]]+)\]/g, ".$1").replace(/^\./, "");
+              const path = field.replace(/^spec\.versions\[\d+\]\.schema\.openAPIV3Schema\.?/, "").replace(/(^|\.)x-kubernetes-validations.*/, "").replace(/(^|\.)(items|additionalProperties)(?=\.|$)/g, "").replace(/\.?properties\[([^\]]+)\]/g, ".$1").replace(/^\./, "");
               const share = cost / budget;
               const percent = share >= 0.0001 ? `${(share * 100).toFixed(2)} %` : "< 0.01 %";
               return <li key={i}><a href={here({ field: path })}>{path || "the object"}</a> <Bar share={share} label={`${percent} of the cost that one rule may have`} /> <span class="quiet">{percent}</span></li>;
@@ -165,8 +168,35 @@ function facts(schema: Schema): string[] {
   say("x-kubernetes-map-type", (v: string) => `${v} map`);
   if (schema["x-kubernetes-preserve-unknown-fields"]) out.push("keeps unknown fields");
   if (schema["x-kubernetes-embedded-resource"]) out.push("an object of its own");
-  for (const key of ["allOf", "anyOf", "oneOf", "not"] as const) if (schema[key]) out.push(key);
+  for (const [key, words] of JUNCTIONS) {
+    const said = schema[key]?.map((part) => sentence(part) || "anything");
+    if (said?.length) out.push(`${words}: ${said.join(" | ")}`);
+  }
+  if (schema.not) out.push(`not: ${sentence(schema.not) || "anything"}`);
   return out;
+}
+
+const JUNCTIONS = [["allOf", "all of"], ["anyOf", "any of"], ["oneOf", "exactly one of"]] as const;
+
+/** All that a schema without fields of its own says, in one line: the parts of allOf, anyOf, oneOf and not. */
+function sentence(schema: Schema): string {
+  const out = schema.type ? [typeName(schema), ...facts(schema)] : facts(schema);
+  if (schema.required?.length) out.push(`requires ${schema.required.join(", ")}`);
+  for (const [name, below] of Object.entries(schema.properties ?? {})) {
+    const said = sentence(below);
+    if (said) out.push(`${name}: (${said})`);
+  }
+  const [part, below] = contained(schema) ?? [];
+  const said = below && sentence(below);
+  if (said) out.push(`${part}: (${said})`);
+  return out.join(", ");
+}
+
+/** The schema of the items of a list or the values of a map. */
+function contained(schema: Schema): [part: string, schema: Schema] | null {
+  if (schema.items) return ["each item", schema.items];
+  if (typeof schema.additionalProperties === "object") return ["each value", schema.additionalProperties];
+  return null;
 }
 
 export function typeName(schema: Schema): string {
@@ -178,13 +208,17 @@ export function typeName(schema: Schema): string {
 
 /** The schema whose members a field has: through lists and maps, as kubectl explain goes. */
 function inner(schema: Schema): Schema {
-  if (schema.type === "array" && schema.items) return inner(schema.items);
-  if (!schema.properties && typeof schema.additionalProperties === "object") return inner(schema.additionalProperties);
-  return schema;
+  return layers(schema).at(-1)?.schema ?? schema;
+}
+
+/** A schema and those of its items and values, down to the one whose members a field has. */
+function layers(schema: Schema, part = ""): { part: string; schema: Schema }[] {
+  const below = schema.properties ? null : contained(schema);
+  return [{ part, schema }, ...(below ? layers(below[1], part ? `${part}, ${below[0]}` : below[0]) : [])];
 }
 
 function matches(name: string, schema: Schema, search: string): boolean {
-  const own = `${name} ${schema.description ?? ""}`.toLowerCase();
+  const own = [name, ...layers(schema).map((layer) => layer.schema.description ?? "")].join(" ").toLowerCase();
   if (own.includes(search)) return true;
   return Object.entries(inner(schema).properties ?? {}).some(([key, below]) => matches(key, below, search));
 }
@@ -198,6 +232,32 @@ function Fields({ schema, chosen, search, href, path = "" }: { schema: Schema; c
     <ul class="fields">
       {entries.map(([name, field]) => <Field key={name} name={name} schema={field} required={required.has(name)} path={path ? `${path}.${name}` : name} chosen={chosen} search={search} href={href} />)}
     </ul>
+  );
+}
+
+/** Facts and rules of the object as a whole. */
+function TheObject({ schema }: { schema: Schema }) {
+  return (
+    <>
+      {schema.description && <p class="description">{schema.description}</p>}
+      <Facts schema={schema} />
+      <Rules schema={schema} part="" />
+    </>
+  );
+}
+
+function Facts({ schema }: { schema: Schema }) {
+  const said = layers(schema).flatMap(({ part, schema }) => facts(schema).map((fact) => (part ? `${part}: ${fact}` : fact)));
+  return <span class="facts">{said.map((fact) => <span key={fact}>{fact}</span>)}</span>;
+}
+
+function Rules({ schema, part }: { schema: Schema; part: string }) {
+  return (
+    <>
+      {(schema["x-kubernetes-validations"] ?? []).map((rule, i) => (
+        <p key={i} class="rule">{part && <span class="quiet">{part}: </span>}<code>{rule.rule}</code>{rule.message && <span class="quiet"> {rule.message}</span>}</p>
+      ))}
+    </>
   );
 }
 
@@ -222,12 +282,10 @@ function Field({ name, schema, required, path, chosen, search, href }: { name: s
         <a data-row href={href(path)} class="mono">{name}</a>
         <span class="type">{typeName(schema)}</span>
         {required && <span class="tag" data-warn="true">required</span>}
-        <span class="facts">{facts(schema).map((fact) => <span key={fact}>{fact}</span>)}</span>
+        <Facts schema={schema} />
       </div>
-      {(isOpen || chosen === path) && schema.description && <p class="description">{schema.description}</p>}
-      {isOpen && (schema["x-kubernetes-validations"] ?? []).map((rule, i) => (
-        <p key={i} class="rule"><code>{rule.rule}</code>{rule.message && <span class="quiet"> {rule.message}</span>}</p>
-      ))}
+      {(isOpen || chosen === path) && layers(schema).map(({ part, schema }) => schema.description && <p key={part} class="description">{part && `${part}: `}{schema.description}</p>)}
+      {(isOpen || !members) && layers(schema).map(({ part, schema }) => <Rules key={part} part={part} schema={schema} />)}
       {members && isOpen && <Fields schema={schema} chosen={chosen} search={search && name.toLowerCase().includes(search) ? "" : search} href={href} path={path} />}
     </li>
   );
