@@ -25,6 +25,7 @@ export interface CrdFacts {
 
 export interface Checked {
   title: string;
+  namespace?: string;
   findings: Finding[];
   crd?: CrdFacts;
   stored?: string;
@@ -55,7 +56,7 @@ export interface Conflict {
 }
 
 export interface Questions {
-  check: [{ crds: string; objects: string }, CheckAnswer];
+  check: [{ crds: string; objects: string; old?: string }, CheckAnswer];
   diff: [{ old: string; new: string }, { changes: Change[] }];
   sample: [
     { crd: string; version: string; extent: "minimal" | "full" },

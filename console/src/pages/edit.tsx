@@ -14,12 +14,19 @@ function draft(resource: Resource, namespace: string): string {
   return toYaml({ apiVersion, kind: resource.kind, metadata });
 }
 
-export function Edit({ resource, object, close }: { resource: Resource; object: KubeObject | null; close: () => void }) {
+/** A sample of the engine, in a namespace. */
+function inNamespace(sample: string, namespace: string): string {
+  const line = /^ {2}namespace: .*$/m;
+  return line.test(sample) ? sample.replace(line, `  namespace: ${namespace}`) : sample.replace(/^( {2}name: .*)$/m, `$1\n  namespace: ${namespace}`);
+}
+
+/** Edits an object, or creates one in a namespace. */
+export function Edit({ resource, object, namespace: chosen = "default", close }: { resource: Resource; object: KubeObject | null; namespace?: string; close: () => void }) {
   const { engine, notify } = useApp();
   const dialog = useRef<HTMLDialogElement>(null);
   // The version that the text is based on, as the server wrote it.
   const [base, setBase] = useState("");
-  const [initial] = useState(object ? "" : draft(resource, "default"));
+  const [initial] = useState(object ? "" : draft(resource, chosen));
   const [text, setText] = useState(initial);
   const [findings, setFindings] = useState<Finding[]>([]);
   const [answer, setAnswer] = useState<{ ok: boolean; message: string; causes: string[]; conflict: boolean } | null>(null);
@@ -37,7 +44,8 @@ export function Edit({ resource, object, close }: { resource: Resource; object: 
         crd.current = found;
         if (!object) {
           const sample = await engine.ask("sample", { crd: crd.current, version: resource.version, extent: "minimal" });
-          setText((now) => (now === initial ? sample.yaml : now));
+          const yaml = resource.namespaced ? inNamespace(sample.yaml, chosen) : sample.yaml;
+          setText((now) => (now === initial ? yaml : now));
         }
       },
       () => {},
@@ -57,18 +65,23 @@ export function Edit({ resource, object, close }: { resource: Resource; object: 
     const timer = setTimeout(() => {
       const definition = crd.current;
       if (!definition) return;
-      engine.ask("check", { crds: definition, objects: text }).then(
+      engine.ask("check", { crds: definition, objects: text, old: base }).then(
         (checked) => setFindings([...checked.objects.unreadable, ...checked.objects.documents.flatMap((d) => d.findings)]),
         () => setFindings([]),
       );
     }, 250);
     return () => clearTimeout(timer);
-  }, [text]);
+  }, [text, base]);
+  /** The namespace that a text names. One that cannot be read is for the server to refuse. */
+  const namespaceOf = async (text: string) => {
+    const read = await engine.ask("check", { crds: "", objects: text });
+    return read.objects.documents[0]?.namespace;
+  };
   const write = async (dryRun: boolean) => {
     setBusy(true);
     try {
       const query = `?fieldManager=pleach-console&fieldValidation=Strict${dryRun ? "&dryRun=All" : ""}`;
-      const namespace = resource.namespaced ? (/^ {2}namespace: (\S+)$/m.exec(text)?.[1] ?? "default") : "";
+      const namespace = path || !resource.namespaced ? "" : ((await namespaceOf(text)) ?? chosen);
       const response = await api((path || resourcePath(resource, namespace)) + query, {
         method: object ? "PUT" : "POST",
         headers: { "Content-Type": "application/yaml", Accept: "application/json" },

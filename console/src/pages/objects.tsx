@@ -42,7 +42,7 @@ export function ObjectsPage({ group, version, plural, query }: { group: string; 
         {group.includes(".") && <a href={link(["schema", `${plural}.${group}`, version])}>Schema</a>}
         {resource.verbs.includes("create") && !session.readOnly && <button onClick={() => setCreating(true)}>Create…</button>}
       </div>
-      {creating && <Edit resource={resource} object={null} close={() => setCreating(false)} />}
+      {creating && <Edit resource={resource} object={null} namespace={query.get("ns") || "default"} close={() => setCreating(false)} />}
       <Objects key={query.toString()} resource={resource} query={query} />
     </section>
   );
