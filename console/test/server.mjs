@@ -120,8 +120,8 @@ export function send(url, { method = "GET", headers = {}, body } = {}) {
   });
 }
 
-export async function api(server, method, path, object) {
-  const headers = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" };
+export async function api(server, method, path, object, more = {}) {
+  const headers = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json", ...more };
   const answer = await send(server.url + path, { method, headers, body: object && JSON.stringify(object) });
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
   return answer.text ? JSON.parse(answer.text) : null;
