@@ -12,6 +12,8 @@
 //!
 //! Places are offsets in UTF-16, as JavaScript counts. No state, no files, no clock.
 
+use std::collections::HashMap;
+
 use pleach_json::{Map, Value, json};
 use pleach_schema::rules::PER_EXPRESSION;
 use pleach_schema::skeleton::skel;
@@ -183,6 +185,8 @@ fn check(crds: &str, objects: &str, old: &str) -> Value {
     }
     let (_, mut old, _) = read(old);
     old.truncate(MOST_OBJECTS);
+    let old: HashMap<validate::Identity, &Document> =
+        old.iter().map(|old| (validate::identity(old), old)).collect();
     let mut out = Map::new();
     for (name, (source, documents, unreadable)) in &texts {
         let offsets = Offsets::of(&source.text);
@@ -209,7 +213,7 @@ fn check(crds: &str, objects: &str, old: &str) -> Value {
 fn checked(
     document: &Document,
     catalog: &Catalog,
-    old: &[Document],
+    old: &HashMap<validate::Identity, &Document>,
     offsets: &Offsets,
     left: &mut usize,
 ) -> Value {

@@ -13,6 +13,8 @@ use crate::kinds::namespace;
 pub const ROOT: &str = "/registry/";
 /// The prefix of the keys of namespaces.
 const NAMESPACES: &str = "/registry/core/namespaces/";
+/// The prefix of the keys of CRDs.
+const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 
 /// The prefix of the keys of a resource, or of one namespace of it. Ends in a slash.
 pub fn prefix(group: &str, plural: &str, namespace: Option<&str>) -> String {
@@ -49,6 +51,11 @@ pub fn is_namespace(key: &Key) -> bool {
     key.as_str().starts_with(NAMESPACES)
 }
 
+/// Whether a key is that of a CRD.
+pub fn is_definition(key: &Key) -> bool {
+    key.as_str().starts_with(DEFINITIONS)
+}
+
 /// The group and plural of a key, and the rest: a namespace, where the kind has one, and the name.
 pub fn split(key: &Key) -> Option<(&str, &str, &str)> {
     // Several controllers split the key of every change: a vectorized search is a fifth of `split_once`.
@@ -63,6 +70,7 @@ pub fn split(key: &Key) -> Option<(&str, &str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::crd;
 
     #[test]
     fn keys_of_namespaces_are_recognized() {
@@ -72,6 +80,12 @@ mod tests {
         }
         assert_eq!(split(&namespace("a")), Some((namespace::GROUP, namespace::PLURAL, "a")));
         assert_eq!(split(&Key::new("/registry/g/foos")), None);
+    }
+
+    #[test]
+    fn keys_of_definitions_are_recognized() {
+        let definition = |group| object(group, crd::PLURAL, None, "a");
+        assert!(is_definition(&definition(crd::GROUP)) && !is_definition(&definition("example.com")));
     }
 
     #[test]

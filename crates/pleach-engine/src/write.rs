@@ -26,7 +26,6 @@ use crate::decode::decode;
 use crate::engine::Engine;
 use crate::keys;
 use crate::kind::Kind;
-use crate::kinds::crd;
 use crate::live::Live;
 use crate::managed::Manager;
 use crate::object::Object;
@@ -469,10 +468,7 @@ fn shown_key(target: &Target, key: &Key, dry_run: bool) -> String {
 
 /// The error for a commit that depends on another key, which has changed.
 fn stale(changed: &Key) -> Rejection {
-    match keys::split(changed) {
-        Some((crd::GROUP, crd::PLURAL, _)) => Rejection::StaleKind,
-        _ => Rejection::StaleAllocation,
-    }
+    if keys::is_definition(changed) { Rejection::StaleKind } else { Rejection::StaleAllocation }
 }
 
 pub(crate) fn conflict(target: &Target) -> Rejection {

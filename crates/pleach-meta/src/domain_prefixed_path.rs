@@ -47,7 +47,7 @@ mod tests {
             assert_eq!(if errors.is_empty() { String::new() } else { aggregate(&errors) }, want, "{text}");
         }
         let errors = check_domain_prefixed_path("A_/b c", "f");
-        let values: Vec<_> = errors.iter().map(|error| error.to_string()).collect();
+        let values: Vec<_> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(values.len(), 2, "{values:?}");
         assert!(
             values[0].starts_with("f: Invalid value: \"A_\": a lowercase RFC 1123 subdomain must"),

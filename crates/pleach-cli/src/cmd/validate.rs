@@ -65,9 +65,9 @@ pub struct Options {
 const MAX_REQUEST: usize = 3 * 1024 * 1024;
 
 /// The identity of an object.
-type Identity = (String, String, String, String);
+pub(crate) type Identity = (String, String, String, String);
 
-fn identity(document: &Document) -> Identity {
+pub(crate) fn identity(document: &Document) -> Identity {
     let group = document.api_version().rsplit_once('/').map_or("", |(group, _)| group);
     let namespace = document.value.at(&["metadata", "namespace"]).and_then(Value::as_str);
     let namespace = namespace.filter(|n| !n.is_empty()).unwrap_or("default");
@@ -117,10 +117,13 @@ fn crd_findings(document: &Document) -> Vec<Finding> {
 }
 
 /// The server's findings about an object: a new one, or the new form of one of the old objects.
-pub(crate) fn object_findings(document: &Document, catalog: &Catalog, old: &[Document]) -> Vec<Finding> {
-    let old: HashMap<Identity, &Document> = old.iter().map(|old| (identity(old), old)).collect();
+pub(crate) fn object_findings(
+    document: &Document,
+    catalog: &Catalog,
+    old: &HashMap<Identity, &Document>,
+) -> Vec<Finding> {
     let field_validation = FieldValidation::Warn;
-    let check = Check { field_validation, require_crds: true, expects_old: false, catalog, old: &old };
+    let check = Check { field_validation, require_crds: true, expects_old: false, catalog, old };
     check.findings(document)
 }
 
