@@ -165,7 +165,7 @@ pub fn param_type(policy: &Value, all: &[&Kind]) -> Option<DeclType> {
 }
 
 /// `status.typeChecking.expressionWarnings` of a policy. `params` is the type of its parameters, if that is known.
-/// After [`MOST_TEXT`] there are no more.
+/// They end after 512 KiB of text.
 pub fn expression_warnings(policy: &Value, kinds: &[MatchedKind], params: Option<&DeclType>) -> Vec<Value> {
     let empty = Value::object();
     let spec = policy.get("spec").unwrap_or(&empty);
