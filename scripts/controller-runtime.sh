@@ -42,6 +42,8 @@ if [ -z "$existing" ] && [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
   "$binary" envtest install "$target/envtest" >/dev/null
   export KUBEBUILDER_ASSETS="$target/envtest"
 fi
+# The suites expect that nothing acts on their objects, as with envtest's programs.
+export PLEACH_CONTROLLERS="${PLEACH_CONTROLLERS-}"
 
 home="$(mktemp -d)"
 server=
@@ -55,8 +57,7 @@ trap 'stop; rm -rf "$home"' EXIT
 start() {
   export KUBECONFIG="$home/kubeconfig" USE_EXISTING_CLUSTER=true
   rm -f "$home/out"
-  # The suites expect no controllers, as with envtest.
-  "$binary" serve --in-memory --port 0 --log-level warn --controllers "" --end-with-parent --kubeconfig "$KUBECONFIG" \
+  "$binary" serve --in-memory --port 0 --log-level warn --controllers "$PLEACH_CONTROLLERS" --end-with-parent --kubeconfig "$KUBECONFIG" \
     >"$home/out" 2>"$work/server.log" &
   server=$!
   for _ in $(seq 300); do
