@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pleach_clients::{Api, Running, eventually};
-use pleach_conformance::{HOOK_CA, HookServer};
+use pleach_conformance::{AS_RECORDED, HOOK_CA, HookServer};
 use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -78,7 +78,8 @@ fn secret(name: &str) -> Value {
 
 #[test]
 fn a_slow_webhook_does_not_block_other_writes() {
-    let server = Running::start(&["--in-memory", SEATS[0], SEATS[1]]);
+    // Without the ConfigMap of each namespace, about which the webhook would be called.
+    let server = Running::start(&[&AS_RECORDED[..], &SEATS].concat());
     let api = server.api();
     let door = Opens(Arc::default());
     let waiting = Arc::new(AtomicUsize::new(0));
@@ -116,8 +117,7 @@ fn a_slow_webhook_does_not_block_other_writes() {
 
 #[test]
 fn a_slow_webhook_does_not_block_the_garbage_collector() {
-    // Without the ConfigMap of each namespace, about which the webhook would be called.
-    let server = Running::start(&pleach_conformance::AS_RECORDED);
+    let server = Running::start(&AS_RECORDED);
     let api = server.api();
     let door = Opens(Arc::default());
     let asked = Arc::new(AtomicBool::new(false));
