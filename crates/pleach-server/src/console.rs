@@ -76,7 +76,7 @@ const WORKER: &str = "/console/assets/engine.worker-";
 const SIGN_IN_BYTES: usize = 64 * 1024;
 const SIGN_IN_TIME: Duration = Duration::from_secs(10);
 /// The largest question to the playground.
-const QUESTION_BYTES: usize = 1 << 20;
+const QUESTION_BYTES: usize = 3 << 20;
 /// How long a question to the playground may take to come, and to be answered.
 const QUESTION_TIME: Duration = Duration::from_secs(34);
 /// Questions to the playground that are answered at once; others wait.
@@ -281,7 +281,7 @@ impl Console {
         let mut body = Unread::new(request.into_body());
         let read = timeout(QUESTION_TIME, body.read()).await;
         let Ok(Some(bytes)) = read.map(|read| read.ok().filter(|bytes| bytes.len() <= QUESTION_BYTES)) else {
-            return respond::text(Outcome::BadPath, "the body cannot be read, or has more than 1 MiB\n");
+            return respond::text(Outcome::BadPath, "the body cannot be read, or has more than 3 MiB\n");
         };
         let Ok(Ok(_turn)) = timeout(QUESTION_TIME, self.questions.acquire()).await else {
             return respond::text(Outcome::TooManyRequests, "other questions take too long\n");
