@@ -70,9 +70,14 @@ fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
     })
 }
 
-fn events(log: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(log).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+/// The events of a log once all that are wanted are in it: a response may come before its event.
+fn events_with(log: &Path, wanted: &[&dyn Fn(&Value) -> bool]) -> Vec<Value> {
+    eventually("all events are written", || {
+        let text = std::fs::read_to_string(log).unwrap();
+        let (whole, _) = text.rsplit_once('\n')?;
+        let events: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        wanted.iter().all(|is_wanted| events.iter().any(is_wanted)).then_some(events)
+    })
 }
 
 fn annotations(events: &[Value], is_wanted: impl Fn(&Value) -> bool) -> Vec<(&str, &str)> {
@@ -119,9 +124,6 @@ fn events_have_the_annotations_of_webhooks_and_tokens() {
     let token = token["status"]["token"].as_str().unwrap();
     api.get("/api/v1/namespaces/default/endpoints").ok();
     Api::new(Endpoint::new(server.port(), token)).get("/version").ok();
-    drop(server);
-
-    let events = events(&log);
     let created = |namespace: &'static str| {
         move |event: &Value| {
             event["verb"] == "create"
@@ -130,6 +132,18 @@ fn events_have_the_annotations_of_webhooks_and_tokens() {
                 && event["objectRef"]["namespace"] == namespace
         }
     };
+    let by_robot = |event: &Value| event["user"]["username"] == "system:serviceaccount:default:robot";
+    let events = events_with(
+        &log,
+        &[
+            &created("default"),
+            &created("bodies"),
+            &|event| event["objectRef"]["resource"] == "endpoints",
+            &|event| event["objectRef"]["subresource"] == "token",
+            &by_robot,
+        ],
+    );
+    drop(server);
     let mutation = |configuration: &str, webhook: &str, mutated: bool| {
         format!(
             r#"{{"configuration":"{configuration}","webhook":"{webhook}.example.com","mutated":{mutated}}}"#
@@ -168,7 +182,7 @@ fn events_have_the_annotations_of_webhooks_and_tokens() {
         panic!("{issued:?}")
     };
     assert!(id.starts_with("JTI="), "{id}");
-    let used = events.iter().find(|event| event["user"]["username"] == "system:serviceaccount:default:robot");
+    let used = events.iter().find(|event| by_robot(event));
     let extra = &used.unwrap()["user"]["extra"];
     assert_eq!(extra["authentication.kubernetes.io/credential-id"], json!([id]));
 }
@@ -221,25 +235,23 @@ fn events_have_the_annotations_of_policies_and_of_old_tokens() {
     let token = String::from_utf8(token).unwrap();
     Api::new(Endpoint::new(server.port(), &token)).get("/version").ok();
     Api::new(Endpoint::new(server.port(), "wrong")).get("/livez");
-    eventually("the last event", || {
-        std::fs::read_to_string(&log).unwrap().contains("attempted: bearer").then_some(())
-    });
-    drop(server);
-
-    let events = events(&log);
     let created = |name: &'static str| {
         move |event: &Value| event["verb"] == "create" && event["objectRef"]["name"] == name
     };
+    let robot = "system:serviceaccount:default:robot";
+    let by_robot = |event: &Value| event["user"]["username"] == robot;
+    let refused = |event: &Value| event["responseStatus"]["code"] == 401;
+    let events = events_with(&log, &[&created("m"), &created("long-enough"), &by_robot, &refused]);
+    drop(server);
     let failure = r#"[{"message":"too short","policy":"names","binding":"audited","expressionIndex":1,"validationActions":["Audit"]}]"#;
     assert_eq!(
         annotations(&events, created("m")),
         [("names/name", "named m"), ("validation.policy.admission.k8s.io/validation_failure", failure)]
     );
     assert_eq!(annotations(&events, created("long-enough")), [("names/name", "named long-enough")]);
-    let robot = "system:serviceaccount:default:robot";
-    let old = annotations(&events, |event| event["user"]["username"] == robot);
+    let old = annotations(&events, by_robot);
     assert_eq!(old, [("authentication.k8s.io/legacy-token", robot)]);
-    let refused = events.iter().find(|event| event["responseStatus"]["code"] == 401).unwrap();
+    let refused = events.iter().find(|event| refused(event)).unwrap();
     let status = json!({"metadata": {}, "message": "Authentication failed, attempted: bearer", "code": 401});
     assert_eq!(refused["responseStatus"], status);
 }
